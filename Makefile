@@ -1,0 +1,45 @@
+# From a fresh clone: `make train` trains on Cora, `make test` runs the tests.
+# Both set up .venv first; afterwards neither needs a network.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: train test check format bench gpu-test clean
+
+train: .venv/run.stamp
+	$(BIN)/akgnn train
+
+test: .venv/dev.stamp
+	$(BIN)/pytest
+
+check: .venv/dev.stamp
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/dev.stamp
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: .venv/dev.stamp
+	$(BIN)/python benchmarks/epoch.py
+
+# On a machine with a GPU and torch, from source, without an installation.
+gpu-test:
+	PYTHONPATH=src $(PYTHON) -m pytest -m gpu
+
+clean:
+	rm -rf .venv build dist src/*.egg-info .mypy_cache .pytest_cache .ruff_cache
+
+.venv/run.stamp: pyproject.toml | .venv/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+.venv/dev.stamp: pyproject.toml | .venv/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ .venv/run.stamp
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 14) else "akgnn needs Python 3.11 to 3.13, but $(PYTHON) is %d.%d; try: make PYTHON=python3.11" % v)' \
+		|| { command -v $(PYTHON) >/dev/null || echo "There is no $(PYTHON); akgnn needs Python 3.11 to 3.13."; exit 1; }
+	$(PYTHON) -m venv .venv

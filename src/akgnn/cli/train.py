@@ -1,0 +1,184 @@
+"""`akgnn train`."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from akgnn.cli.output import numbers, print_json, print_table
+from akgnn.cli.progress import training_progress
+from akgnn.cli.stopping import stop_requests
+from akgnn.errors import InterruptedRunError, SettingsError
+
+if TYPE_CHECKING:
+    from akgnn.training.checkpoint import RunFolder
+    from akgnn.training.run import RunPlan, RunResult
+
+
+def train(
+    dataset: str | None = typer.Option(None, help="Data set; `akgnn datasets` lists them.  [cora]"),
+    split: str | None = typer.Option(
+        None, help="public, public-3, 20-per-class or 60/20/20.  [the data set's own]"
+    ),
+    split_seed: int | None = typer.Option(None, help="Seed of a random split.  [0]"),
+    features: str | None = typer.Option(None, help="auto, raw or row-normalised.  [auto]"),
+    model: str | None = typer.Option(None, help="Model; `akgnn models` lists them.  [akgnn]"),
+    preset: str | None = typer.Option(None, help="Settings by name.  [paper]"),
+    changes: list[str] = typer.Option(
+        [], "--set", metavar="NAME=VALUE", help="Change one setting of the preset; repeatable."
+    ),
+    seed: int | None = typer.Option(None, help="Seed of the initial weights and dropout.  [0]"),
+    seeds: int | None = typer.Option(None, help="Train so many seeds, from --seed on."),
+    device: str = typer.Option("auto", help="auto, cpu, cuda or cuda:1."),
+    data_root: Path | None = typer.Option(None, help="Folder of PyG's data sets.  [$AKGNN_DATA]"),
+    out: Path | None = typer.Option(
+        None, help="Folder to keep the run in; seed-0, seed-1, … of several."
+    ),
+    resume: bool = typer.Option(False, "--resume", help="Go on with the run in --out."),
+    checkpoint_seconds: float = typer.Option(
+        5.0, help="How often the state of the training is kept in --out."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+) -> None:
+    """Train a model and report its test accuracy.
+
+    Example: akgnn train --dataset citeseer --seeds 10 --set num_layers=8
+    """
+    if resume and out is None:
+        raise SettingsError("--resume needs --out, the folder of the run to go on with.")
+    if seeds is not None and seeds < 1:
+        raise SettingsError(f"--seeds must be at least 1, got {seeds}.")
+    from akgnn.training.checkpoint import RunFolder
+    from akgnn.training.run import choose_device, train_run
+
+    options = {
+        "dataset": dataset,
+        "split": split,
+        "split_seed": split_seed,
+        "features": features,
+        "model": model,
+        "preset": preset,
+        "seed": seed,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    place = choose_device(device)
+    jobs: list[tuple[RunPlan, RunFolder | None]] = []
+    for number in range(seed or 0, (seed or 0) + (seeds or 1)):
+        path = out if out is None or seeds is None else out / f"seed-{number}"
+        folder = None if path is None else RunFolder(path)
+        if folder is not None and not resume:
+            folder.check_free()
+        which = given if seeds is None else {**given, "seed": number}
+        jobs.append((_plan(which, _parsed(changes), folder if resume else None), folder))
+    data = jobs[0][0].load(data_root).to(place)
+    results = []
+    with stop_requests() as should_stop, training_progress(len(jobs)) as show:
+        for number, (plan, run_folder) in enumerate(jobs):
+            patience = plan.preset.training.patience
+            try:
+                result = train_run(
+                    plan,
+                    data,
+                    run_folder,
+                    resume=resume,
+                    checkpoint_seconds=checkpoint_seconds,
+                    after_epoch=partial(show, number, patience),
+                    should_stop=should_stop,
+                )
+            except InterruptedRunError as error:
+                raise InterruptedRunError(f"{error} {_how_to_go_on(out, seeds)}") from error
+            results.append(result)
+
+    if as_json:
+        print_json(results[0].to_dict() if seeds is None else summary_of(results))
+    else:
+        _print_results(results, str(place), out)
+
+
+def summary_of(results: Sequence["RunResult"]) -> dict[str, Any]:
+    """Several runs in one object."""
+    from akgnn.training.summary import summarise
+
+    runs = [result.to_dict() for result in results]
+    summary = summarise([run["test_accuracy"] for run in runs])
+    shared = {name: runs[0][name] for name in ("dataset", "split", "model", "preset")}
+    return {
+        **shared,
+        "mean": summary.mean,
+        "std": summary.std,
+        "ci95": list(summary.ci95),
+        "runs": runs,
+    }
+
+
+def _plan(which: dict[str, Any], changes: dict[str, str], folder: "RunFolder | None") -> "RunPlan":
+    """The plan that the options say; a run to resume brings its own, which they may repeat."""
+    from akgnn.training.run import RunPlan, RunSettings
+
+    if folder is None or not folder.holds_run():
+        return RunPlan.make(RunSettings.from_mapping(which), changes)
+    kept = RunPlan.from_record(folder.read())
+    return RunPlan(kept.which.updated(which), kept.preset.updated(changes))
+
+
+def _parsed(changes: list[str]) -> dict[str, str]:
+    pairs = [change.partition("=") for change in changes]
+    for name, equals, _ in pairs:
+        if not (name and equals):
+            raise SettingsError(f"Write --set NAME=VALUE, such as num_layers=8; got {name!r}.")
+    return {name: value for name, _, value in pairs}
+
+
+def _how_to_go_on(out: Path | None, seeds: int | None) -> str:
+    if out is None:
+        return "Nothing was kept; with --out DIR a run can be resumed."
+    several = f" --seeds {seeds}" if seeds else ""
+    return f"Go on with: akgnn train --out {out}{several} --resume"
+
+
+def _print_results(results: Sequence["RunResult"], device: str, out: Path | None) -> None:
+    first = results[0]
+    data, which = first.data, first.plan.which
+    print(
+        f"{which.dataset}: {data['num_nodes']} nodes, {data['num_edges']} edges, "
+        f"{data['num_features']} features, {len(data['class_names'])} classes; "
+        f"split {data['split']}"
+    )
+    if len(results) == 1:
+        fit = first.fit
+        print(f"{which.model} ({which.preset}), seed {which.seed}, {fit.seconds:.1f} s on {device}")
+        print(f"  test accuracy   {fit.test_accuracy:.1f} %   (macro F1 {fit.test_macro_f1:.1f} %)")
+        print(
+            f"  validation      {fit.val_accuracy:.1f} %   "
+            f"(best of {fit.epochs} epochs: {fit.best_epoch})"
+        )
+        if fit.lambda_max:
+            print(f"  λ per layer     {numbers(fit.lambda_max)}")
+    else:
+        _print_several(results)
+    if out is not None:
+        print(f"Kept in {out}; see: akgnn inspect {out if len(results) == 1 else out / 'seed-0'}")
+
+
+def _print_several(results: Sequence["RunResult"]) -> None:
+    rows = [
+        [
+            str(result.plan.which.seed),
+            f"{result.fit.test_accuracy:.1f}",
+            f"{result.fit.val_accuracy:.1f}",
+            str(result.fit.best_epoch),
+            f"{result.fit.seconds:.1f}",
+            numbers(result.fit.lambda_max),
+        ]
+        for result in results
+    ]
+    print_table(["seed", "test %", "validation %", "best epoch", "seconds", "λ per layer"], rows)
+    summary = summary_of(results)
+    low, high = summary["ci95"]
+    print(
+        f"{summary['model']} ({summary['preset']}): test accuracy {summary['mean']:.2f} ± "
+        f"{summary['std']:.2f} % over {len(results)} seeds, "
+        f"95 % interval of the mean {low:.2f} to {high:.2f}"
+    )

@@ -1,0 +1,186 @@
+"""Compressed sparse rows: the one sparse storage, for graphs and for features."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from akgnn.errors import GraphError
+
+_INT32_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Where the entries of a sparse matrix stand: immutable, and fully checked when built.
+
+    The products index memory with these arrays unchecked, so a wrong entry would not raise an
+    error there but end the interpreter. Indices are kept as int32 while they fit: it is half
+    the memory traffic.
+
+    Attributes:
+        rowptr: Row i holds the entries `rowptr[i]` to `rowptr[i + 1] - 1`.
+        col: The column of every entry, ascending within a row.
+        shape: Numbers of rows and columns.
+    """
+
+    rowptr: Tensor
+    col: Tensor
+    shape: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        check_integers("rowptr", self.rowptr)
+        check_integers("col", self.col)
+        rows, columns = self.shape
+        if self.rowptr.shape != (rows + 1,):
+            raise GraphError(
+                f"rowptr must have one entry more than the {rows} rows, "
+                f"got shape {list(self.rowptr.shape)}."
+            )
+        if self.col.dim() != 1:
+            raise GraphError(f"col must have one dimension, got shape {list(self.col.shape)}.")
+        self._check_rowptr()
+        if self.col.numel():
+            check_range("col mentions column", self.col, "num_columns", columns)
+        self._check_order()
+        fits = max(rows, columns, self.col.numel()) <= _INT32_MAX
+        dtype = torch.int32 if fits else torch.int64
+        object.__setattr__(self, "rowptr", self.rowptr.to(dtype).contiguous())
+        object.__setattr__(self, "col", self.col.to(dtype).contiguous())
+
+    def _check_rowptr(self) -> None:
+        first, last = int(self.rowptr[0]), int(self.rowptr[-1])
+        if first != 0 or last != self.col.numel() or bool((self.rowptr.diff() < 0).any()):
+            raise GraphError(
+                f"rowptr must rise from 0 to the number of entries, {self.col.numel()}; "
+                f"it starts at {first} and ends at {last}."
+            )
+
+    def _check_order(self) -> None:
+        rises = self.col.diff() > 0
+        last_of_row = self.rowptr[1:-1].long() - 1
+        rises[last_of_row[(last_of_row >= 0) & (last_of_row < rises.numel())]] = True
+        if not bool(rises.all()):
+            raise GraphError("Columns must rise within each row, without repeats.")
+
+    @cached_property
+    def row(self) -> Tensor:
+        """The row of every entry."""
+        rows = torch.arange(self.shape[0], dtype=self.col.dtype, device=self.col.device)
+        return rows.repeat_interleave(self.rowptr.diff())
+
+    @cached_property
+    def transpose_order(self) -> Tensor:
+        """Where the entries of the transpose stand in this pattern."""
+        return torch.argsort(self.col, stable=True)
+
+    @cached_property
+    def transpose(self) -> "Pattern":
+        """The transposed pattern."""
+        rowptr = rowptr_from_rows(self.col, self.shape[1])
+        return Pattern(rowptr, self.row[self.transpose_order], (self.shape[1], self.shape[0]))
+
+    def to(self, device: torch.device | str) -> "Pattern":
+        """The same pattern on another device."""
+        return Pattern(self.rowptr.to(device), self.col.to(device), self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class CSR:
+    """An immutable sparse matrix.
+
+    Attributes:
+        pattern: Where its entries stand.
+        value: The entries, finite, or None where all of them are 1.
+    """
+
+    pattern: Pattern
+    value: Tensor | None = None
+
+    @classmethod
+    def from_arrays(
+        cls, rowptr: Tensor, col: Tensor, value: Tensor | None, shape: tuple[int, int]
+    ) -> "CSR":
+        """Build from the usual three arrays, all checked."""
+        if value is not None:
+            check_values("value", value, col.numel())
+        return cls(Pattern(rowptr, col, shape), value)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return self.pattern.shape
+
+    @property
+    def num_entries(self) -> int:
+        """Number of stored entries."""
+        return self.pattern.col.numel()
+
+    @property
+    def device(self) -> torch.device:
+        """Where the matrix lies."""
+        return self.pattern.col.device
+
+    @property
+    def transpose(self) -> "CSR":
+        """The transposed matrix."""
+        value = self.value
+        if value is not None:
+            value = value.index_select(0, self.pattern.transpose_order)
+        return CSR(self.pattern.transpose, value)
+
+    def to(self, device: torch.device | str) -> "CSR":
+        """The same matrix on another device; itself if it lies there already."""
+        if self.device == torch.device(device):
+            return self
+        value = None if self.value is None else self.value.to(device)
+        return CSR(self.pattern.to(device), value)
+
+    def to_dense(self, dtype: torch.dtype = torch.float32) -> Tensor:
+        """The matrix with its zeros written out; for small ones."""
+        dense = torch.zeros(self.shape, dtype=dtype, device=self.device)
+        value = 1 if self.value is None else self.value.to(dtype)
+        dense[self.pattern.row.long(), self.pattern.col.long()] = value
+        return dense
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        return f"CSR({rows} × {columns}, {self.num_entries} entries)"
+
+
+def rowptr_from_rows(row: Tensor, num_rows: int) -> Tensor:
+    """Where each row starts, given the row of every entry."""
+    rowptr = torch.zeros(num_rows + 1, dtype=torch.int64, device=row.device)
+    torch.cumsum(torch.bincount(row, minlength=num_rows), 0, out=rowptr[1:])
+    return rowptr
+
+
+def check_integers(name: str, indices: Tensor) -> None:
+    """Refuse anything but integer indices."""
+    if indices.dtype not in (torch.int32, torch.int64):
+        raise GraphError(f"{name} must hold int32 or int64, got {indices.dtype}.")
+
+
+def check_range(mention: str, indices: Tensor, size_name: str, size: int) -> None:
+    """Refuse indices outside 0 to size - 1."""
+    lowest, highest = (int(bound) for bound in torch.aminmax(indices))
+    if lowest < 0 or highest >= size:
+        wrong = lowest if lowest < 0 else highest
+        allowed = f"0 to {size - 1}" if size else "none"
+        raise GraphError(f"{mention} {wrong}, but {size_name}={size} allows {allowed}.")
+
+
+def check_values(name: str, value: Tensor, num_entries: int) -> None:
+    """Refuse values of another length, of another kind than floating point, or not finite."""
+    if value.shape != (num_entries,):
+        raise GraphError(
+            f"{name} must have one number for each of the {num_entries} entries, "
+            f"got shape {list(value.shape)}."
+        )
+    if not value.is_floating_point():
+        raise GraphError(f"{name} must hold floating-point numbers, got {value.dtype}.")
+    finite = torch.isfinite(value)
+    if not bool(finite.all()):
+        where = int((~finite).nonzero()[0])
+        raise GraphError(f"{name} holds {float(value[where])} at position {where}.")

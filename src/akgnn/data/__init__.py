@@ -1,0 +1,1 @@
+"""From files and names to `NodeData`: features, labels, graph and split."""

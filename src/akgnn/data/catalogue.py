@@ -1,0 +1,86 @@
+"""Every data set by its name: bundled, generated, and PyG's."""
+
+import re
+from pathlib import Path
+from typing import Literal, get_args
+
+from akgnn.data.bundled import SHA256, load_bundled
+from akgnn.data.generated import BlockModelSettings, block_model
+from akgnn.data.node_data import NodeData
+from akgnn.data.pyg import PYG_SOURCES, load_pyg
+from akgnn.data.splits import Split, split_by_fraction, split_per_class
+from akgnn.data.transforms import row_normalise
+from akgnn.errors import DataError, SettingsError, UnknownNameError
+
+BUNDLED = tuple(SHA256)
+GENERATED = "csbm"
+
+FeatureTransform = Literal["auto", "raw", "row-normalised"]
+
+
+def dataset_names() -> list[str]:
+    """The names that `load_dataset` knows, bundled ones first."""
+    return [*BUNDLED, GENERATED, *PYG_SOURCES]
+
+
+def load_dataset(
+    name: str = "cora",
+    *,
+    split: str | None = None,
+    split_seed: int = 0,
+    features: FeatureTransform = "auto",
+    data_root: Path | None = None,
+) -> NodeData:
+    """Load a data set by name, ready for training.
+
+    Args:
+        name: One of `dataset_names()`. Settings of the generated graph follow a colon:
+            `csbm:homophily=0.2,degree=5`.
+        split: `public` or, where several were published, `public-3`; `20-per-class`;
+            `60/20/20` in per cent. The data set's own if not given.
+        split_seed: Of a random split.
+        features: `raw`, `row-normalised`, or by `auto` what suits the data set.
+        data_root: Where PyG's data sets lie.
+    """
+    if features not in get_args(FeatureTransform):
+        raise UnknownNameError("feature transform", features, get_args(FeatureTransform))
+    kind, _, options = name.partition(":")
+    published = re.fullmatch(r"public(?:-(\d+))?", split or "public")
+    index = int(published[1] or 0) if published else 0
+    if kind in BUNDLED and not options:
+        data, suits = load_bundled(kind), True
+    elif kind == GENERATED:
+        data, suits = block_model(_block_model_settings(options)), False
+    elif kind in PYG_SOURCES and not options:
+        data = load_pyg(kind, data_root, split_index=index)
+        suits = PYG_SOURCES[kind].row_normalise
+    else:
+        raise UnknownNameError("data set", name, dataset_names())
+
+    if split is not None:
+        data = data.with_split(_chosen_split(data, split, split_seed))
+    is_normalised = features == "row-normalised" or (features == "auto" and suits)
+    return row_normalise(data) if is_normalised else data
+
+
+def _block_model_settings(options: str) -> BlockModelSettings:
+    pairs = [option.partition("=") for option in options.split(",") if option]
+    for name, equals, value in pairs:
+        if not (equals and value):
+            raise SettingsError(f"Write settings of csbm as name=value, got {name!r}.")
+    return BlockModelSettings.from_mapping({name: value for name, _, value in pairs})
+
+
+def _chosen_split(data: NodeData, text: str, seed: int) -> Split:
+    if per_class := re.fullmatch(r"(\d+)-per-class", text):
+        return split_per_class(data.y, per_class=int(per_class[1]), seed=seed)
+    if shares := re.fullmatch(r"(\d+)/(\d+)/(\d+)", text):
+        train, val, test = (int(share) / 100 for share in shares.groups())
+        return split_by_fraction(data.y, train=train, val=val, test=test, seed=seed)
+    if re.fullmatch(r"public(-\d+)?", text):
+        if data.split.name in (text, f"{text}-0"):
+            return data.split
+        raise DataError(f"{data.name!r} has no split {text!r}; its own is {data.split.name!r}.")
+    raise DataError(
+        f"Unknown split {text!r}; write public, 20-per-class, or 60/20/20 for shares in per cent."
+    )

@@ -1,0 +1,120 @@
+"""NodeData: everything that node classification needs of one graph."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+from akgnn.csr import CSR
+from akgnn.data.splits import Split
+from akgnn.errors import DataError
+from akgnn.graph import Graph
+
+
+@dataclass(frozen=True, eq=False)
+class NodeData:
+    """Features, labels, graph and split, checked against each other when built.
+
+    Attributes:
+        name: Of the data set.
+        x: Features, one row a node; sparse ones as CSR.
+        y: Class of every node, -1 where unknown.
+        graph: The graph.
+        split: Which nodes train, choose and test.
+        class_names: Name of each class, in the order of the labels.
+        source: Where the data come from and how they were treated, for the record of a run.
+    """
+
+    name: str
+    x: Tensor | CSR
+    y: Tensor
+    graph: Graph
+    split: Split
+    class_names: tuple[str, ...]
+    source: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        nodes = self.graph.num_nodes
+        if len(self.x.shape) != 2 or self.x.shape[0] != nodes:
+            raise DataError(
+                f"Features have shape {list(self.x.shape)}, but the graph has {nodes} nodes."
+            )
+        if self.x.shape[1] == 0:
+            raise DataError("Features have no columns.")
+        if isinstance(self.x, Tensor):
+            _check_features(self.x)
+        if self.y.shape != (nodes,) or self.y.dtype != torch.int64:
+            raise DataError(
+                f"Labels must be {nodes} int64 numbers, one a node, "
+                f"got {list(self.y.shape)} of {self.y.dtype}."
+            )
+        if int(self.y.max()) >= self.num_classes or int(self.y.min()) < -1:
+            raise DataError(
+                f"Labels run from {int(self.y.min())} to {int(self.y.max())}, but "
+                f"{self.num_classes} classes allow 0 to {self.num_classes - 1}, and -1 for unknown."
+            )
+        self._check_split()
+
+    def _check_split(self) -> None:
+        for part in ("train", "val", "test"):
+            nodes = getattr(self.split, part)
+            if nodes.numel() and (int(nodes.min()) < 0 or int(nodes.max()) >= len(self.y)):
+                raise DataError(
+                    f"The {part} set mentions node {int(nodes.max())}, "
+                    f"but there are {len(self.y)} nodes."
+                )
+            unknown = nodes[self.y[nodes] < 0]
+            if unknown.numel():
+                raise DataError(f"Node {int(unknown[0])} is in the {part} set but has no label.")
+        seen = torch.bincount(self.y[self.split.train], minlength=self.num_classes)
+        if bool((seen == 0).any()):
+            missing = self.class_names[int((seen == 0).nonzero()[0])]
+            raise DataError(f"Class {missing!r} has no training node, so it cannot be learned.")
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes."""
+        return len(self.class_names)
+
+    @property
+    def num_features(self) -> int:
+        """Number of features of a node."""
+        return self.x.shape[1]
+
+    @property
+    def edge_homophily(self) -> float:
+        """Share of edges between labelled nodes that join two of the same class."""
+        source, target = self.graph.edge_index
+        known = (self.y[source] >= 0) & (self.y[target] >= 0)
+        same = (self.y[source] == self.y[target])[known]
+        return float(same.float().mean()) if same.numel() else float("nan")
+
+    def with_split(self, split: Split) -> "NodeData":
+        """The same data under another split."""
+        return replace(self, split=split)
+
+    def to(self, device: torch.device | str) -> "NodeData":
+        """The same data on another device."""
+        return replace(
+            self,
+            x=self.x.to(device),
+            y=self.y.to(device),
+            graph=self.graph.to(device),
+            split=self.split.to(device),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"NodeData({self.name}: {self.graph.num_nodes} nodes, {self.graph.num_edges} edges, "
+            f"{self.num_features} features, {self.num_classes} classes, {self.split.label})"
+        )
+
+
+def _check_features(x: Tensor) -> None:
+    if not x.is_floating_point():
+        raise DataError(f"Features must be floating-point numbers, got {x.dtype}.")
+    finite = torch.isfinite(x)
+    if not bool(finite.all()):
+        node, channel = (int(index) for index in (~finite).nonzero()[0])
+        raise DataError(f"Feature {channel} of node {node} is {float(x[node, channel])}.")

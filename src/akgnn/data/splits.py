@@ -1,0 +1,143 @@
+"""Splits of the nodes into training, validation and test sets, each with a fingerprint."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from akgnn.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Three sets of nodes that do not overlap.
+
+    Attributes:
+        name: How the sets came about, such as `public` or `random-20-per-class-seed-3`.
+        train: Nodes whose labels are learned from, ascending.
+        val: Nodes that choose the epoch, ascending.
+        test: Nodes that are read once, ascending; may be empty.
+    """
+
+    name: str
+    train: Tensor
+    val: Tensor
+    test: Tensor
+
+    def __post_init__(self) -> None:
+        for part in ("train", "val", "test"):
+            nodes = getattr(self, part)
+            if nodes.dim() != 1 or nodes.dtype != torch.int64:
+                raise DataError(f"The {part} nodes of a split must be a list of int64 indices.")
+            object.__setattr__(self, part, nodes.sort().values)
+        if not self.train.numel():
+            raise DataError("The training set is empty; at least one labelled node must be in it.")
+        if not self.val.numel():
+            raise DataError("The validation set is empty; it is needed to choose the epoch.")
+        nodes, times = torch.cat([self.train, self.val, self.test]).unique(return_counts=True)
+        if bool((times > 1).any()):
+            raise DataError(f"Node {int(nodes[times > 1][0])} is listed twice in the split.")
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Eight hexadecimal digits that tell this split from any other."""
+        digest = hashlib.sha256()
+        for nodes in (self.train, self.val, self.test):
+            array = nodes.cpu().numpy().astype("<i8")
+            digest.update(len(array).to_bytes(8, "little") + array.tobytes())
+        return digest.hexdigest()[:8]
+
+    @property
+    def label(self) -> str:
+        """Name and fingerprint, as results print them."""
+        return f"{self.name}:{self.fingerprint}"
+
+    def to(self, device: torch.device | str) -> "Split":
+        """The same split on another device."""
+        parts = (nodes.to(device) for nodes in (self.train, self.val, self.test))
+        return Split(self.name, *parts)
+
+
+def split_per_class(
+    y: Tensor,
+    *,
+    per_class: int = 20,
+    num_val: int = 500,
+    num_test: int | None = 1000,
+    seed: int = 0,
+) -> Split:
+    """Draw `per_class` training nodes from each class, then validation and test nodes.
+
+    Args:
+        y: Class of every node, below 0 where unknown; only labelled nodes are drawn.
+        per_class: Training nodes of each class.
+        num_val: Validation nodes.
+        num_test: Test nodes; None takes all that are left.
+        seed: Of the draw.
+    """
+    order = _shuffled(y, seed)
+    train = torch.cat([_first(order, y, label, per_class) for label in _classes(y)])
+    rest = order[~torch.isin(order, train)]
+    needed = num_val + (num_test or 0)
+    if len(rest) < needed:
+        raise DataError(
+            f"{per_class} nodes a class leave {len(rest)} labelled nodes, "
+            f"but {needed} are asked for validation and test."
+        )
+    stop = len(rest) if num_test is None else needed
+    name = f"random-{per_class}-per-class-seed-{seed}"
+    return Split(name, train, rest[:num_val], rest[num_val:stop])
+
+
+def split_by_fraction(
+    y: Tensor, *, train: float = 0.6, val: float = 0.2, test: float | None = None, seed: int = 0
+) -> Split:
+    """Divide the labelled nodes by fractions, class by class.
+
+    Args:
+        y: Class of every node, below 0 where unknown; only labelled nodes are drawn.
+        train: Share of the training nodes.
+        val: Share of the validation nodes.
+        test: Share of the test nodes; all that are left if not given.
+        seed: Of the draw.
+    """
+    total = train + val + (test or 0)
+    if min(train, val, test or 0) < 0 or total > 1 + 1e-9:
+        raise DataError(f"Fractions must be at least 0 and add up to at most 1, got {total:g}.")
+    order = _shuffled(y, seed)
+    parts: list[list[Tensor]] = [[], [], []]
+    for label in _classes(y):
+        members = order[y[order] == label]
+        first, second = round(train * len(members)), round((train + val) * len(members))
+        third = len(members) if test is None else round(total * len(members))
+        for part, nodes in zip(
+            parts, (members[:first], members[first:second], members[second:third]), strict=True
+        ):
+            part.append(nodes)
+    shares = [train, val, 1 - train - val if test is None else test]
+    name = "random-" + "-".join(f"{share * 100:g}" for share in shares) + f"-seed-{seed}"
+    return Split(name, *(torch.cat(part) for part in parts))
+
+
+def _shuffled(y: Tensor, seed: int) -> Tensor:
+    """The labelled nodes in a random order; NumPy's generator draws the same everywhere."""
+    labelled = np.flatnonzero(y.cpu().numpy() >= 0)
+    if not len(labelled):
+        raise DataError("No node has a label, so there is nothing to split.")
+    return torch.from_numpy(np.random.default_rng(seed).permutation(labelled)).to(y.device)
+
+
+def _classes(y: Tensor) -> list[int]:
+    return sorted(set(y[y >= 0].tolist()))
+
+
+def _first(order: Tensor, y: Tensor, label: int, number: int) -> Tensor:
+    members = order[y[order] == label]
+    if len(members) < number:
+        raise DataError(
+            f"Class {label} has {len(members)} labelled nodes, fewer than the {number} asked for."
+        )
+    return members[:number]

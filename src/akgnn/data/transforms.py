@@ -1,0 +1,27 @@
+"""Functions from NodeData to NodeData."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from akgnn.csr import CSR
+from akgnn.data.node_data import NodeData
+
+
+def row_normalise(data: NodeData) -> NodeData:
+    """Divide each node's features by their sum; rows that sum to 0 stay as they are."""
+    x = _sparse_rows(data.x) if isinstance(data.x, CSR) else _dense_rows(data.x)
+    return replace(data, x=x, source={**data.source, "features": "rows sum to 1"})
+
+
+def _dense_rows(x: Tensor) -> Tensor:
+    total = x.sum(1, keepdim=True)
+    return torch.where(total == 0, x, x / torch.where(total == 0, 1, total))
+
+
+def _sparse_rows(x: CSR) -> CSR:
+    value = torch.ones(x.num_entries, device=x.device) if x.value is None else x.value
+    total = value.new_zeros(x.shape[0]).index_add_(0, x.pattern.row, value)
+    total = torch.where(total == 0, 1, total)
+    return CSR(x.pattern, value / total[x.pattern.row])

@@ -1,0 +1,225 @@
+"""The graph: an immutable, checked adjacency matrix with its degrees.
+
+One policy holds for every way of building a graph:
+
+- **Direction.** An edge runs from its source to its target, as in PyG: `edge_index[0]` to
+  `edge_index[1]`, and entry (i, j) of a SciPy matrix or edge (i, j) of a NetworkX graph is
+  i → j. A node sums over the sources of the edges that end in it. Directed input stays
+  directed; `symmetrised()` adds the missing directions.
+- **Self-loops are dropped.** The kernel adds its own with the weight it learns; a second one
+  would give the same λ another meaning at that node.
+- **Repeated edges are one edge.** Without weights an edge said twice is said once; given
+  weights add up.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from akgnn.csr import CSR, Pattern, check_integers, check_range, check_values, rowptr_from_rows
+from akgnn.errors import GraphError
+
+
+class NetworkXGraph(Protocol):
+    """What is asked of a NetworkX graph."""
+
+    @property
+    def nodes(self) -> Iterable[Any]: ...  # noqa: D102
+    def is_directed(self) -> bool: ...  # noqa: D102
+    def edges(self, *, data: str) -> Iterable[tuple[Any, Any, Any]]: ...  # noqa: D102
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    """A graph as the matrix A that multiplies node signals: row i holds i's in-neighbours.
+
+    Attributes:
+        adjacency: A, with no diagonal. `adjacency.value` holds the edge weights, or None.
+    """
+
+    adjacency: CSR
+
+    def __post_init__(self) -> None:
+        rows, columns = self.adjacency.shape
+        if rows != columns:
+            raise GraphError(f"An adjacency matrix must be square, got {rows} × {columns}.")
+        if rows == 0:
+            raise GraphError("A graph needs at least one node.")
+        if bool((self.adjacency.pattern.row == self.adjacency.pattern.col).any()):
+            raise GraphError("The adjacency holds self-loops; Graph.from_edge_index drops them.")
+
+    @classmethod
+    def from_edge_index(
+        cls, edge_index: Tensor, edge_weight: Tensor | None = None, *, num_nodes: int | None = None
+    ) -> "Graph":
+        """Build from PyG's `edge_index`, shape (2, edges), sources in the first row.
+
+        Args:
+            edge_index: Source and target of every edge. An undirected graph lists both
+                directions.
+            edge_weight: One finite number an edge.
+            num_nodes: Needed where the last nodes have no edge; otherwise the largest index
+                tells.
+        """
+        if edge_index.dim() != 2 or edge_index.size(0) != 2:
+            raise GraphError(
+                f"edge_index must have shape (2, edges), got {list(edge_index.shape)}."
+            )
+        check_integers("edge_index", edge_index)
+        if num_nodes is None:
+            num_nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
+        if edge_index.numel():
+            check_range("edge_index mentions node", edge_index, "num_nodes", num_nodes)
+        if edge_weight is not None:
+            check_values("edge_weight", edge_weight, edge_index.size(1))
+        source, target = edge_index.long()
+        return cls(_adjacency(target, source, edge_weight, num_nodes))
+
+    @classmethod
+    def from_scipy(cls, matrix: Any) -> "Graph":
+        """Build from a square SciPy sparse matrix; entry (i, j) is the edge i → j."""
+        coo = sparse.coo_array(matrix)
+        if coo.shape[0] != coo.shape[1]:
+            raise GraphError(f"An adjacency matrix must be square, got {coo.shape}.")
+        source, target = (torch.as_tensor(index, dtype=torch.int64) for index in coo.coords)
+        weight = torch.as_tensor(coo.data)
+        if not weight.is_floating_point():
+            weight = weight.float()
+        return cls.from_edge_index(
+            torch.stack([source, target]), weight, num_nodes=int(coo.shape[0])
+        )
+
+    @classmethod
+    def from_networkx(cls, graph: NetworkXGraph, *, weight: str = "weight") -> "Graph":
+        """Build from a NetworkX graph; node i is the i-th of `graph.nodes`.
+
+        Args:
+            graph: Directed or not; the edges of an undirected one count both ways.
+            weight: The edge attribute that holds weights, 1 where an edge lacks it.
+        """
+        position = {node: index for index, node in enumerate(graph.nodes)}
+        edges = list(graph.edges(data=weight))
+        source = torch.tensor([position[edge[0]] for edge in edges], dtype=torch.int64)
+        target = torch.tensor([position[edge[1]] for edge in edges], dtype=torch.int64)
+        is_weighted = any(edge[2] is not None for edge in edges)
+        values = torch.tensor([1.0 if edge[2] is None else float(edge[2]) for edge in edges])
+        if not graph.is_directed():
+            # A self-loop would be listed twice here, but it is dropped anyway.
+            source, target = torch.cat([source, target]), torch.cat([target, source])
+            values = values.repeat(2)
+        return cls.from_edge_index(
+            torch.stack([source, target]),
+            values if is_weighted else None,
+            num_nodes=len(position),
+        )
+
+    @classmethod
+    def from_pyg(cls, data: Any) -> "Graph":
+        """Build from a PyG `Data`: its `edge_index`, `edge_weight` if any, and `num_nodes`."""
+        edge_index = getattr(data, "edge_index", None)
+        if edge_index is None:
+            raise GraphError(f"{type(data).__name__} has no edge_index.")
+        weight = getattr(data, "edge_weight", None)
+        return cls.from_edge_index(edge_index, weight, num_nodes=data.num_nodes)
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes."""
+        return self.adjacency.shape[0]
+
+    @property
+    def num_edges(self) -> int:
+        """Number of stored directions: an undirected edge counts twice."""
+        return self.adjacency.num_entries
+
+    @property
+    def edge_weight(self) -> Tensor | None:
+        """Weight of every stored direction, or None where all are 1."""
+        return self.adjacency.value
+
+    @property
+    def edge_index(self) -> Tensor:
+        """The edges as PyG writes them, sorted by target."""
+        return torch.stack([self.adjacency.pattern.col, self.adjacency.pattern.row]).long()
+
+    @property
+    def device(self) -> torch.device:
+        """Where the graph lies."""
+        return self.adjacency.device
+
+    @cached_property
+    def degree(self) -> Tensor:
+        """The weighted number of in-neighbours, d = A 1."""
+        counts = self.adjacency.pattern.rowptr.diff()
+        weight = self.edge_weight
+        if weight is None:
+            return counts.to(torch.get_default_dtype())
+        degree = torch.zeros(self.num_nodes, dtype=weight.dtype, device=weight.device)
+        return degree.index_add_(0, self.adjacency.pattern.row, weight)
+
+    @cached_property
+    def is_symmetric(self) -> bool:
+        """Whether A equals its transpose exactly: an undirected graph."""
+        source, target = self.edge_index
+        # Edges lie sorted by target, then source; turned round and sorted they must be the same.
+        turned, order = torch.sort(source * self.num_nodes + target)
+        if not torch.equal(turned, target * self.num_nodes + source):
+            return False
+        return self.edge_weight is None or torch.equal(self.edge_weight, self.edge_weight[order])
+
+    @cached_property
+    def has_negative_weights(self) -> bool:
+        """Whether any edge weighs less than 0."""
+        return self.edge_weight is not None and bool((self.edge_weight < 0).any())
+
+    @cached_property
+    def transpose(self) -> "Graph":
+        """The graph with every edge turned round; itself where it is symmetric."""
+        return self if self.is_symmetric else Graph(self.adjacency.transpose)
+
+    def symmetrised(self) -> "Graph":
+        """The undirected graph max(A, Aᵀ): an edge wherever there was one in either direction."""
+        if self.is_symmetric:
+            return self
+        both = torch.cat([self.edge_index, self.edge_index.flip(0)], dim=1)
+        if self.edge_weight is None:
+            return Graph.from_edge_index(both, num_nodes=self.num_nodes)
+        keys, place = torch.unique(both[1] * self.num_nodes + both[0], return_inverse=True)
+        absent = torch.full(
+            (len(keys),), -torch.inf, dtype=self.edge_weight.dtype, device=self.device
+        )
+        there, back = (absent.index_copy(0, half, self.edge_weight) for half in place.chunk(2))
+        index = torch.stack([keys % self.num_nodes, keys // self.num_nodes])
+        return Graph.from_edge_index(index, torch.maximum(there, back), num_nodes=self.num_nodes)
+
+    def to(self, device: torch.device | str) -> "Graph":
+        """The same graph on another device; itself if it lies there already."""
+        return self if self.device == torch.device(device) else Graph(self.adjacency.to(device))
+
+    def __repr__(self) -> str:
+        kind = "weighted" if self.edge_weight is not None else "unweighted"
+        return f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges}, {kind})"
+
+
+def _adjacency(row: Tensor, col: Tensor, weight: Tensor | None, num_nodes: int) -> CSR:
+    """Sort the edges, without self-loops and with repeats joined, into rows."""
+    kept = row != col
+    key = row[kept] * num_nodes + col[kept]
+    if weight is None:
+        key = torch.unique(key)
+        value = None
+    else:
+        weight = weight if weight.dtype == torch.float64 else weight.float()
+        key, place = torch.unique(key, return_inverse=True)
+        value = torch.zeros(len(key), dtype=weight.dtype, device=weight.device)
+        value.index_add_(0, place, weight[kept])
+        if bool((value == 1).all()):
+            value = None
+    rows = key // num_nodes if num_nodes else key
+    columns = key % num_nodes if num_nodes else key
+    return CSR(Pattern(rowptr_from_rows(rows, num_nodes), columns, (num_nodes, num_nodes)), value)

@@ -1,0 +1,1 @@
+"""Modules that carry the parameters of one layer."""

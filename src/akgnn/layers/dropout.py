@@ -1,0 +1,46 @@
+"""Dropout as a layer: one place in a model where values are dropped by a counter."""
+
+from typing import TypeVar
+
+from torch import Tensor, nn
+
+from akgnn.csr import CSR
+from akgnn.errors import SettingsError
+from akgnn.ops.dropout import Noise, check_rate, dropout, dropout_entries
+
+Features = TypeVar("Features", Tensor, CSR)
+
+
+class Dropout(nn.Module):
+    """Drops values of a dense or sparse matrix whose rows are nodes.
+
+    Args:
+        rate: Probability of dropping a value.
+        place: A number that no other dropout of the model has; it sets the masks apart.
+    """
+
+    def __init__(self, rate: float, place: int) -> None:
+        super().__init__()
+        check_rate("rate", rate)
+        self.rate = rate
+        self.place = place
+
+    def forward(self, x: Features, noise: Noise | None) -> Features:
+        """Drop values of `x` as the seed and step of `noise` say; keep all without `noise`."""
+        if self.rate == 0:
+            return x
+        if noise is None:
+            if self.training:
+                raise SettingsError(
+                    "In training mode values are dropped by a counter: pass "
+                    "noise=Noise(seed, step) to the model, or call model.eval() first."
+                )
+            return x
+        key = noise.key(self.place)
+        if isinstance(x, CSR):
+            return CSR(x.pattern, dropout_entries(x, self.rate, key))
+        return dropout(x, self.rate, key)
+
+    def extra_repr(self) -> str:
+        """The rate, for `print(model)`."""
+        return f"{self.rate}"

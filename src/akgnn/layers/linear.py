@@ -1,0 +1,65 @@
+"""A linear map whose input may be sparse."""
+
+import math
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from akgnn.csr import CSR
+from akgnn.errors import SettingsError
+from akgnn.ops.sparse_linear import sparse_linear
+
+Initialisation = Literal["glorot_normal", "uniform"]
+
+
+class Linear(nn.Module):
+    """x W + b for dense or sparse x.
+
+    Args:
+        in_channels: Width of x.
+        out_channels: Width of the result.
+        bias: Whether to add b.
+        initialisation: `"glorot_normal"`, as in the paper, with b = 0; or `"uniform"` between
+            ±1 / sqrt(in_channels), for b too.
+        generator: Source of the initial weights.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        *,
+        bias: bool = True,
+        initialisation: Initialisation = "glorot_normal",
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        if initialisation not in get_args(Initialisation):
+            raise SettingsError(
+                f"initialisation must be one of {get_args(Initialisation)}, got {initialisation!r}."
+            )
+        self.initialisation = initialisation
+        self.weight = nn.Parameter(torch.empty(in_channels, out_channels))
+        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
+        self.reset_parameters(generator)
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw the weights anew."""
+        if self.initialisation == "glorot_normal":
+            nn.init.xavier_normal_(self.weight, generator=generator)
+            if self.bias is not None:
+                nn.init.zeros_(self.bias)
+            return
+        bound = 1 / math.sqrt(self.weight.size(0))
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -bound, bound, generator=generator)
+
+    def forward(self, x: Tensor | CSR) -> Tensor:
+        """Map `x`, one row a node."""
+        out = sparse_linear(x, self.weight) if isinstance(x, CSR) else x @ self.weight
+        return out if self.bias is None else out + self.bias
+
+    def extra_repr(self) -> str:
+        """Sizes, for `print(model)`."""
+        return f"{self.weight.size(0)}, {self.weight.size(1)}, bias={self.bias is not None}"

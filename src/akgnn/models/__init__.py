@@ -1,0 +1,1 @@
+"""Whole networks, from features to class scores, and the list of them."""

@@ -1,0 +1,1 @@
+"""Functions of tensors and a graph, without parameters."""

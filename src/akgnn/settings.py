@@ -1,0 +1,135 @@
+"""Settings: small frozen dataclasses that check their own fields and read them from text."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from types import NoneType, UnionType
+from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
+
+from akgnn.errors import SettingsError, UnknownNameError, suggest
+
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+
+
+def count(default: int) -> Any:
+    """A field that holds a whole number from 1 on."""
+    return field(default=default, metadata={"low": 1, "says": "at least 1"})
+
+
+def rate(default: float) -> Any:
+    """A field that holds a probability of dropping, at least 0 and below 1."""
+    return field(default=default, metadata={"low": 0, "below": 1, "says": "at least 0 and below 1"})
+
+
+def positive(default: float | None) -> Any:
+    """A field that holds a number above 0."""
+    return field(default=default, metadata={"above": 0, "says": "above 0"})
+
+
+def non_negative(default: float | None) -> Any:
+    """A field that holds a number from 0 on."""
+    return field(default=default, metadata={"low": 0, "says": "at least 0"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Base of all settings: every field is checked against its annotation and its range."""
+
+    def __post_init__(self) -> None:
+        hints = get_type_hints(type(self))
+        for item in fields(self):
+            value = _checked(item.name, getattr(self, item.name), hints[item.name])
+            if value is not None and item.metadata:
+                _check_bounds(item.name, value, item.metadata)
+            object.__setattr__(self, item.name, value)
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """The names of the fields."""
+        return [item.name for item in fields(cls)]
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> Self:
+        """Build from named values; a name that is no field is an error that lists the fields."""
+        return cls().updated(values)
+
+    def updated(self, values: Mapping[str, Any]) -> Self:
+        """A copy with other values, given as such or as text."""
+        for name in values:
+            if name not in self.names():
+                raise UnknownNameError("setting", name, self.names())
+        hints = get_type_hints(type(self))
+        parsed = {
+            name: _parsed(name, value, hints[name]) if isinstance(value, str) else value
+            for name, value in values.items()
+        }
+        return replace(self, **parsed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields by name."""
+        return asdict(self)
+
+
+def _options(hint: Any) -> tuple[Any, ...]:
+    """The types that an annotation allows."""
+    return get_args(hint) if get_origin(hint) is UnionType else (hint,)
+
+
+def _checked(name: str, value: Any, hint: Any) -> Any:
+    """The value if it is of an allowed type, whole numbers widened to float where needed."""
+    for option in _options(hint):
+        if get_origin(option) is Literal:
+            if value in get_args(option):
+                return value
+        elif option is float and type(value) in (int, float):
+            return float(value)
+        elif type(value) is option:
+            return value
+    raise SettingsError(f"{name} must be {_described(hint)}, got {value!r}.{_hint(value, hint)}")
+
+
+def _hint(value: Any, hint: Any) -> str:
+    choices = [choice for option in _options(hint) for choice in get_args(option)]
+    if not (choices and isinstance(value, str)):
+        return ""
+    _, found, meant = suggest(value, choices).partition("Did you mean")
+    return f" {found}{meant}" if found else ""
+
+
+def _described(hint: Any) -> str:
+    words = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    parts = []
+    for option in _options(hint):
+        if get_origin(option) is Literal:
+            parts.append("one of " + ", ".join(get_args(option)))
+        else:
+            parts.append("none" if option is NoneType else words[option])
+    return " or ".join(parts)
+
+
+def _check_bounds(name: str, value: float, bounds: Mapping[str, Any]) -> None:
+    is_inside = (
+        math.isfinite(value)
+        and value >= bounds.get("low", -math.inf)
+        and value > bounds.get("above", -math.inf)
+        and value < bounds.get("below", math.inf)
+    )
+    if not is_inside:
+        raise SettingsError(f"{name} must be {bounds['says']}, got {value}.")
+
+
+def _parsed(name: str, text: str, hint: Any) -> Any:
+    """Read a value from text, by the annotation of its field."""
+    for option in _options(hint):
+        if get_origin(option) is Literal or option is str:
+            return text
+        if option is NoneType and text.lower() == "none":
+            return None
+        if option is bool and text.lower() in _TRUE + _FALSE:
+            return text.lower() in _TRUE
+        if option in (int, float):
+            try:
+                return option(text)
+            except ValueError:
+                continue
+    raise SettingsError(f"{name} must be {_described(hint)}, got {text!r}.")

@@ -1,0 +1,1 @@
+"""Training: settings, the loop, early stopping, metrics and run folders."""

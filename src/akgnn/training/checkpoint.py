@@ -1,0 +1,157 @@
+"""Run folders: `run.json`, which says everything, and the weights beside it.
+
+Files are written under another name, flushed to disk and then renamed. `run.json` names its
+weights file and that file's SHA-256, and is renamed last: a kill at any moment leaves the old
+state or the new one, never a mixture. Weights are safetensors, which cannot run code.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+
+from akgnn.errors import CheckpointError, RunFolderError
+from akgnn.training.history import History
+from akgnn.training.loop import Snapshot, Weights
+
+RUN_FILE = "run.json"
+FINAL_WEIGHTS = "weights.safetensors"
+FORMAT = "akgnn-run-1"
+
+
+class RunFolder:
+    """The folder of one run.
+
+    Args:
+        path: Made if it does not exist when something is first written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def holds_run(self) -> bool:
+        """Whether a run was started here."""
+        return (self.path / RUN_FILE).exists()
+
+    def check_free(self) -> None:
+        """Refuse a folder that holds a run or something else."""
+        if self.holds_run():
+            raise RunFolderError(
+                f"{self.path} holds a run already; --resume continues it, or choose another folder."
+            )
+        if self.path.exists() and not self.path.is_dir():
+            raise RunFolderError(f"{self.path} is a file, not a folder.")
+        # What an interrupted start may have left does not count.
+        if self.path.exists() and any(
+            not item.name.startswith(".tmp-") for item in self.path.iterdir()
+        ):
+            raise RunFolderError(f"{self.path} holds other files; choose an empty or a new folder.")
+
+    def prepare(self) -> None:
+        """Make the folder; refuse one that cannot be written or holds something else."""
+        self.check_free()
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=self.path):
+                pass
+        except OSError as error:
+            raise RunFolderError(
+                f"Cannot write to the folder {self.path}: {error.strerror or error}."
+            ) from error
+
+    def read(self) -> dict[str, Any]:
+        """The content of `run.json`."""
+        file = self.path / RUN_FILE
+        if not file.exists():
+            raise CheckpointError(f"{self.path} holds no run: there is no {RUN_FILE} in it.")
+        try:
+            content = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise CheckpointError(f"{file} is damaged: {error}.") from error
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise CheckpointError(f"{file} was not written by this version of akgnn.")
+        return content
+
+    def write(self, content: dict[str, Any], weights: Weights | None, file: str = "") -> None:
+        """Replace the state of the run by a new one.
+
+        Args:
+            content: For `run.json`.
+            weights: For the file beside it, if there are any yet.
+            file: Name of that file. Another than the present one's, so that both lie side by
+                side until `run.json` has changed over.
+        """
+        entry = None
+        if weights is not None:
+            # On the CPU and in one piece each: what safetensors asks for.
+            blob = save_tensors({name: t.cpu().contiguous() for name, t in weights.items()})
+            self._replace(file, blob)
+            entry = {"file": file, "sha256": hashlib.sha256(blob).hexdigest()}
+        text = json.dumps({"format": FORMAT, **content, "weights": entry}, indent=1)
+        self._replace(RUN_FILE, (text + "\n").encode())
+        for old in [*self.path.glob("*.safetensors"), *self.path.glob(".tmp-*")]:
+            if old.name != file:
+                old.unlink(missing_ok=True)
+
+    def read_weights(self, content: dict[str, Any]) -> Weights:
+        """The tensors that belong to this content of `run.json`."""
+        entry = content.get("weights")
+        if not entry:
+            raise CheckpointError(f"The run in {self.path} has no weights yet.")
+        file = self.path / Path(str(entry["file"])).name
+        try:
+            blob = file.read_bytes()
+        except OSError as error:
+            raise CheckpointError(f"{file} cannot be read: {error.strerror or error}.") from error
+        if hashlib.sha256(blob).hexdigest() != entry["sha256"]:
+            raise CheckpointError(f"{file} is damaged: it is not the file that {RUN_FILE} names.")
+        try:
+            return dict(load_tensors(blob))
+        except SafetensorError as error:
+            raise CheckpointError(f"{file} is not a safetensors file: {error}.") from error
+
+    def write_snapshot(self, content: dict[str, Any], snapshot: Snapshot) -> None:
+        """Keep the state of a run that goes on."""
+        parts = {
+            "model": snapshot.weights,
+            "best": snapshot.best_weights,
+            "optimizer": snapshot.optimizer,
+        }
+        tensors = {f"{part}/{name}": t for part, all_ in parts.items() for name, t in all_.items()}
+        progress = {"seconds": snapshot.seconds, "history": snapshot.history.to_dict()}
+        file = f"state-{len(snapshot.history):06d}.safetensors"
+        self.write({**content, "status": "running", **progress}, tensors, file)
+
+    def read_snapshot(self, content: dict[str, Any]) -> Snapshot | None:
+        """The state from which to go on; None where no epoch was kept yet."""
+        if not content.get("weights"):
+            return None
+        parts: dict[str, Weights] = {"model": {}, "best": {}, "optimizer": {}}
+        for key, tensor in self.read_weights(content).items():
+            part, _, name = key.partition("/")
+            parts[part][name] = tensor
+        history = History(**content["history"])
+        return Snapshot(
+            parts["model"], parts["best"], parts["optimizer"], history, content["seconds"]
+        )
+
+    def _replace(self, name: str, content: bytes) -> None:
+        """Put a file in place in one step, after its content has reached the disk."""
+        temporary = self.path / f".tmp-{os.getpid()}-{name}"
+        try:
+            with temporary.open("wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            temporary.replace(self.path / name)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise RunFolderError(
+                f"Cannot write {self.path / name}: {error.strerror or error}."
+            ) from error

@@ -1,0 +1,35 @@
+"""What is written down of every epoch."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass
+class History:
+    """Columns with one entry an epoch, measured without dropout after the epoch's step.
+
+    Attributes:
+        train_loss: Cross-entropy on the training nodes.
+        train_accuracy: Per cent of the training nodes.
+        val_loss: Cross-entropy on the validation nodes.
+        val_accuracy: Per cent of the validation nodes.
+        lambda_max: λ of every layer; empty lists for models without.
+    """
+
+    train_loss: list[float] = field(default_factory=list)
+    train_accuracy: list[float] = field(default_factory=list)
+    val_loss: list[float] = field(default_factory=list)
+    val_accuracy: list[float] = field(default_factory=list)
+    lambda_max: list[list[float]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.val_loss)
+
+    def append(self, **row: Any) -> None:
+        """Add one epoch: a value for every column."""
+        for name, column in vars(self).items():
+            column.append(row[name])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The columns by name."""
+        return asdict(self)

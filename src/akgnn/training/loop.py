@@ -1,0 +1,227 @@
+"""The training loop."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from akgnn.data.node_data import NodeData
+from akgnn.errors import DivergedError
+from akgnn.ops.dropout import Noise
+from akgnn.training.early_stopping import EarlyStopping
+from akgnn.training.history import History
+from akgnn.training.metrics import accuracy, macro_f1
+from akgnn.training.settings import TrainSettings
+
+Weights = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """What training came to; accuracies and F1 in per cent.
+
+    Attributes:
+        test_accuracy: On the test nodes, read once, at the best epoch; NaN without test nodes.
+        test_macro_f1: The same for F1 averaged over classes.
+        val_accuracy: On the validation nodes at the best epoch.
+        val_loss: On the validation nodes at the best epoch.
+        train_accuracy: On the training nodes at the best epoch.
+        best_epoch: The epoch that validation chose, counted from 1.
+        epochs: How many epochs were trained.
+        seconds: Time of the training.
+        lambda_max: λ of every layer at the best epoch; empty for models without.
+        history: Every epoch.
+    """
+
+    test_accuracy: float
+    test_macro_f1: float
+    val_accuracy: float
+    val_loss: float
+    train_accuracy: float
+    best_epoch: int
+    epochs: int
+    seconds: float
+    lambda_max: tuple[float, ...]
+    history: History
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything needed to go on after some epoch as if nothing had happened."""
+
+    weights: Weights
+    best_weights: Weights
+    optimizer: Weights
+    history: History
+    seconds: float
+
+
+def fit(
+    model: nn.Module,
+    data: NodeData,
+    settings: TrainSettings | None = None,
+    *,
+    seed: int = 0,
+    resume: Snapshot | None = None,
+    after_epoch: Callable[[History, Callable[[], Snapshot]], None] | None = None,
+) -> FitResult:
+    """Train `model` until validation stops improving, and leave the best weights in it.
+
+    Args:
+        model: Called as `model(x, graph, noise)`; its initial weights are the caller's business.
+        data: On the device of the model.
+        settings: The paper's if not given.
+        seed: Of the dropout masks.
+        resume: Where an earlier call left off.
+        after_epoch: Called after each epoch with the history and a function that takes a
+            snapshot. It may end the training by raising an error.
+    """
+    settings = settings or TrainSettings()
+    optimizer = make_optimizer(model, settings)
+    stopping = EarlyStopping(settings.patience, settings.stop_on)
+    history = History()
+    best = _copied(model.state_dict())
+    started = time.perf_counter()
+
+    if resume is not None:
+        history, best = resume.history, resume.best_weights
+        model.load_state_dict(resume.weights)
+        _load_optimizer(optimizer, resume.optimizer)
+        started -= resume.seconds
+        for epoch, (loss, score) in enumerate(
+            zip(history.val_loss, history.val_accuracy, strict=True)
+        ):
+            stopping.improves(epoch, loss, score)
+
+    def snapshot() -> Snapshot:
+        state = _optimizer_tensors(optimizer)
+        seconds = time.perf_counter() - started
+        return Snapshot(_copied(model.state_dict()), best, state, history, seconds)
+
+    while len(history) < settings.epochs and not stopping.is_over(len(history) - 1):
+        epoch = len(history)
+        loss = _step(model, data, optimizer, Noise(seed, epoch))
+        row = _measure(model, data)
+        _check_finite(epoch, loss, row["val_loss"], settings)
+        history.append(**row)
+        if stopping.improves(epoch, row["val_loss"], row["val_accuracy"]):
+            best = _copied(model.state_dict())
+        if after_epoch is not None:
+            after_epoch(history, snapshot)
+
+    model.load_state_dict(best)
+    return _result(model, data, history, stopping.best_epoch, time.perf_counter() - started)
+
+
+def make_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Adam:
+    """Adam with the settings of each kind of parameter: matrices, biases, and the scalars φ."""
+    kinds: dict[str, list[nn.Parameter]] = {"matrix": [], "bias": [], "phi": []}
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            kind = name.rpartition(".")[2]
+            kinds[kind if kind in kinds else "matrix"].append(parameter)
+    decay = settings.weight_decay
+    phi_rate, phi_decay = settings.phi_learning_rate, settings.phi_weight_decay
+    groups: list[dict[str, Any]] = [
+        {"params": kinds["matrix"]},
+        {"params": kinds["bias"], "weight_decay": decay if settings.decay_biases else 0.0},
+        {
+            "params": kinds["phi"],
+            "lr": settings.learning_rate if phi_rate is None else phi_rate,
+            "weight_decay": decay if phi_decay is None else phi_decay,
+        },
+    ]
+    groups = [group for group in groups if group["params"]]
+    return torch.optim.Adam(groups, lr=settings.learning_rate, weight_decay=decay)
+
+
+def _step(
+    model: nn.Module, data: NodeData, optimizer: torch.optim.Optimizer, noise: Noise
+) -> float:
+    """One step down the cross-entropy of the training nodes."""
+    model.train()
+    optimizer.zero_grad()
+    logits = model(data.x, data.graph, noise)
+    nodes = data.split.train
+    loss = F.cross_entropy(logits[nodes], data.y[nodes])
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+@torch.no_grad()
+def _measure(model: nn.Module, data: NodeData) -> dict[str, Any]:
+    """Losses and accuracies on training and validation nodes; test nodes are not looked at."""
+    model.eval()
+    logits = model(data.x, data.graph)
+    row: dict[str, Any] = {"lambda_max": _lambda_max(model)}
+    for part, nodes in (("train", data.split.train), ("val", data.split.val)):
+        scores, y = logits[nodes], data.y[nodes]
+        row[f"{part}_loss"] = float(F.cross_entropy(scores, y))
+        row[f"{part}_accuracy"] = accuracy(scores.argmax(1), y)
+    return row
+
+
+@torch.no_grad()
+def _result(
+    model: nn.Module, data: NodeData, history: History, best_epoch: int, seconds: float
+) -> FitResult:
+    """Read the test nodes with the best weights."""
+    model.eval()
+    nodes = data.split.test
+    predicted, y = model(data.x, data.graph)[nodes].argmax(1), data.y[nodes]
+    return FitResult(
+        test_accuracy=accuracy(predicted, y),
+        test_macro_f1=macro_f1(predicted, y, data.num_classes),
+        val_accuracy=history.val_accuracy[best_epoch],
+        val_loss=history.val_loss[best_epoch],
+        train_accuracy=history.train_accuracy[best_epoch],
+        best_epoch=best_epoch + 1,
+        epochs=len(history),
+        seconds=seconds,
+        lambda_max=tuple(history.lambda_max[best_epoch]),
+        history=history,
+    )
+
+
+def _lambda_max(model: nn.Module) -> list[float]:
+    values = getattr(model, "lambda_max", None)
+    return values.tolist() if isinstance(values, Tensor) else []
+
+
+def _check_finite(epoch: int, loss: float, val_loss: float, settings: TrainSettings) -> None:
+    if math.isfinite(loss) and math.isfinite(val_loss):
+        return
+    cause = (
+        f"the learning rate {settings.learning_rate:g} is likely too high; try a tenth of it"
+        if settings.learning_rate > 0.02
+        else "very large features or edge weights are the likely cause; scale them to about 1"
+    )
+    raise DivergedError(f"The loss became {loss} at epoch {epoch + 1}: {cause}.")
+
+
+def _copied(weights: Weights) -> Weights:
+    return {name: tensor.detach().clone() for name, tensor in weights.items()}
+
+
+def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> Weights:
+    """The state of the optimiser by `number.name`, such as `0.exp_avg`."""
+    state = optimizer.state_dict()["state"]
+    return {
+        f"{number}.{name}": tensor.detach().clone()
+        for number, entries in state.items()
+        for name, tensor in entries.items()
+    }
+
+
+def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: Weights) -> None:
+    state: dict[int, Weights] = {}
+    for key, tensor in tensors.items():
+        number, _, name = key.partition(".")
+        state.setdefault(int(number), {})[name] = tensor.clone()
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})

@@ -1,0 +1,17 @@
+"""Shared by all tests."""
+
+import pytest
+import torch
+from hypothesis import settings
+
+settings.register_profile("akgnn", deadline=None, max_examples=60, derandomize=True)
+settings.load_profile("akgnn")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if torch.cuda.is_available():
+        return
+    skip = pytest.mark.skip(reason="needs a CUDA device")
+    for item in items:
+        if "gpu" in item.keywords:
+            item.add_marker(skip)

@@ -1,0 +1,198 @@
+import itertools
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.autograd import gradcheck
+
+from akgnn.errors import GraphError, SettingsError
+from akgnn.graph import Graph
+from akgnn.ops.adaptive import adaptive_propagate, adaptive_propagate_reference
+from oracles import dense, dense_kernel, graphs, random_graph
+
+FORMS = ["sym", "row"]
+WEIGHTS = [(0.7, 1.0), (0.0, 1.0), (2.5, -0.8), (0.7, 0.0), (1e6, 1.0), (1e-9, 1.0)]
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+
+
+SELF = st.just(0.0) | st.floats(0.01, 100)
+NEIGHBOUR = st.just(0.0) | st.floats(0.01, 10) | st.floats(-10, -0.01)
+# Weighted or not, directed or not, with the forms that take them.
+KINDS = [
+    kind
+    for kind in itertools.product([False, True], [False, True], FORMS)
+    if kind[1:] != (True, "sym")
+]
+
+
+def with_gradients(function, graph, h, a, w, form, grad):
+    inputs = [tensor.detach().clone().requires_grad_() for tensor in (h, a, w)]
+    out = function(graph, *inputs, normalisation=form)
+    return [out, *torch.autograd.grad(out, inputs, grad)]
+
+
+def dense_step(graph, h, a, w, *, normalisation):
+    """The formula channel by channel, each with its own dense matrix, left to autograd."""
+    matrix = dense(graph)
+    a, w = a.expand(h.size(1)), w.expand(h.size(1))
+    columns = [dense_kernel(matrix, a[c], w[c], normalisation) @ h[:, c] for c in range(h.size(1))]
+    return torch.stack(columns, 1)
+
+
+@pytest.mark.parametrize(("weighted", "directed", "form"), KINDS)
+@pytest.mark.parametrize(("a", "w"), WEIGHTS)
+@pytest.mark.parametrize("per_channel", [(), (0,), (1,), (0, 1)])
+def test_step_and_gradients_equal_the_dense_formula(weighted, directed, form, a, w, per_channel):
+    graph = random_graph(0, weighted=weighted, directed=directed)
+    h = torch.randn(graph.num_nodes, 3, dtype=torch.float64)
+    grad = torch.randn(graph.num_nodes, 3, dtype=torch.float64)
+    spread = torch.tensor([1.0, 0.5, 2.0], dtype=torch.float64)
+    weights = [torch.tensor(x, dtype=torch.float64) for x in (a, w)]
+    weights = [x * spread if i in per_channel else x for i, x in enumerate(weights)]
+    expected = with_gradients(dense_step, graph, h, *weights, form, grad)
+    for function in (adaptive_propagate, adaptive_propagate_reference):
+        found = with_gradients(function, graph, h, *weights, form, grad)
+        for one, other in zip(found, expected, strict=True):
+            assert one.shape == other.shape
+            torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
+
+
+@given(graphs(), st.sampled_from(FORMS), SELF, NEIGHBOUR)
+def test_any_graph_equals_the_specification(graph, form, a, w):
+    h = torch.randn(graph.num_nodes, 2, dtype=torch.float64)
+    grad = torch.randn_like(h)
+    weights = [torch.tensor(x, dtype=torch.float64) for x in (a, w)]
+    found = with_gradients(adaptive_propagate, graph, h, *weights, form, grad)
+    expected = with_gradients(adaptive_propagate_reference, graph, h, *weights, form, grad)
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize(("weighted", "directed", "form"), KINDS)
+@pytest.mark.parametrize("w", [1.0, -0.6])
+def test_gradcheck(weighted, directed, form, w):
+    graph = random_graph(1, num_nodes=6, num_edges=8, weighted=weighted, directed=directed)
+    h = torch.randn(6, 2, dtype=torch.float64, requires_grad=True)
+    for shape in [(), (2,)]:
+        a_ = torch.full(shape, 0.8, dtype=torch.float64, requires_grad=True)
+        w_ = torch.full(shape, w, dtype=torch.float64, requires_grad=True)
+        assert gradcheck(
+            lambda h, a, w: adaptive_propagate(graph, h, a, w, normalisation=form), (h, a_, w_)
+        )
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 3e-2)])
+@pytest.mark.parametrize("shape", [(), (5,)])
+@pytest.mark.parametrize("form", FORMS)
+def test_lower_precision_follows_the_specification(device, dtype, tolerance, shape, form):
+    graph = random_graph(2, weighted=True)
+    h = torch.randn(graph.num_nodes, 5, dtype=torch.float64).to(dtype)
+    grad = torch.randn(graph.num_nodes, 5, dtype=torch.float64).to(dtype)
+    a, w = torch.full(shape, 0.8), torch.full(shape, -1.2)
+    found = with_gradients(
+        adaptive_propagate,
+        graph.to(device),
+        *(x.to(device) for x in (h, a, w)),
+        form,
+        grad.to(device),
+    )
+    wide = [x.double() for x in (h, a, w)]
+    expected = with_gradients(adaptive_propagate_reference, graph, *wide, form, grad.double())
+    for one, other in zip(found, expected, strict=True):
+        scale = other.abs().max().item()
+        torch.testing.assert_close(one.cpu().double(), other, rtol=0, atol=tolerance * scale)
+
+
+def test_numbers_serve_as_weights():
+    graph = random_graph(3)
+    h = torch.randn(graph.num_nodes, 2, dtype=torch.float64, requires_grad=True)
+    for w in (1.0, -0.5):
+        found = adaptive_propagate(graph, h, 0.5, w)
+        expected = adaptive_propagate_reference(graph, h, 0.5, w)
+        torch.testing.assert_close(found, expected)
+        grads = [torch.autograd.grad(out.square().sum(), h)[0] for out in (found, expected)]
+        torch.testing.assert_close(*grads)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("r", [0.0, 0.5, 3.0])
+def test_the_dominant_eigenvalue_is_one(form, r):
+    graph = random_graph(4, isolated=0, num_edges=40)
+    c = (graph.degree.double() + r).unsqueeze(1)
+    signal = c.sqrt() if form == "sym" else torch.ones_like(c)
+    torch.testing.assert_close(adaptive_propagate(graph, signal, r, normalisation=form), signal)
+
+
+@given(graphs(), st.floats(0, 10))
+def test_relabelled_nodes_give_relabelled_signals(graph, r):
+    order = torch.randperm(graph.num_nodes)
+    place = torch.argsort(order)
+    moved = Graph.from_edge_index(
+        place[graph.edge_index], graph.edge_weight, num_nodes=graph.num_nodes
+    )
+    h = torch.randn(graph.num_nodes, 2, dtype=torch.float64)
+    torch.testing.assert_close(
+        adaptive_propagate(moved, h[order], r), adaptive_propagate(graph, h, r)[order]
+    )
+
+
+def test_an_isolated_node_keeps_its_signal_even_without_self_weight():
+    graph = random_graph(5, isolated=2)
+    h = torch.randn(graph.num_nodes, 3)
+    for r in (0.0, 1e-30, 1.0):
+        assert torch.equal(adaptive_propagate(graph, h, r)[-2:], h[-2:])
+
+
+def test_edges_that_weigh_nothing_do_not_divide_by_zero():
+    index = torch.tensor([[0, 1], [1, 0]])
+    graph = Graph.from_edge_index(index, torch.zeros(2))
+    h = torch.randn(2, 3)
+    assert torch.equal(adaptive_propagate(graph, h, 0.0), h)
+
+
+def test_the_signal_is_not_overwritten():
+    graph = random_graph(6)
+    h = torch.randn(graph.num_nodes, 3)
+    before = h.clone()
+    adaptive_propagate(graph, h, 0.5, -2.0)
+    assert torch.equal(h, before)
+
+
+def test_a_fixed_kernel_keeps_no_activations():
+    graph = random_graph(7)
+    h = torch.randn(graph.num_nodes, 3, requires_grad=True)
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):
+        adaptive_propagate(graph, h, 1.0)
+    assert not kept
+
+
+def test_negative_edge_weights_are_refused():
+    graph = Graph.from_edge_index(torch.tensor([[0, 1], [1, 0]]), torch.tensor([-1.0, -1.0]))
+    with pytest.raises(GraphError, match="negative edge weights"):
+        adaptive_propagate(graph, torch.ones(2, 1), 1.0)
+
+
+def test_a_directed_graph_needs_the_row_form():
+    graph = random_graph(8, directed=True)
+    h = torch.ones(graph.num_nodes, 1)
+    with pytest.raises(GraphError, match=r"symmetrised\(\), or normalisation='row'"):
+        adaptive_propagate(graph, h, 1.0)
+    adaptive_propagate(graph, h, 1.0, normalisation="row")
+
+
+@pytest.mark.parametrize(
+    ("a", "w", "form", "message"),
+    [
+        (-1.0, 1.0, "sym", "self_weight must not be negative"),
+        (torch.ones(3), 1.0, "sym", "self_weight must be one number or one for each of 2"),
+        (1.0, torch.ones(3), "sym", "neighbour_weight must be one number"),
+        (1.0, 1.0, "column", "normalisation must be 'sym' or 'row', got 'column'"),
+    ],
+)
+def test_wrong_weights_are_refused(a, w, form, message):
+    graph = random_graph(9)
+    with pytest.raises(SettingsError, match=message):
+        adaptive_propagate(graph, torch.ones(graph.num_nodes, 2), a, w, normalisation=form)

@@ -1,0 +1,76 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from akgnn.csr import CSR, Pattern
+from akgnn.errors import GraphError
+from akgnn.graph import Graph
+from akgnn.ops.neighbour_sum import matmul, neighbour_sum
+from oracles import dense, graphs, random_graph
+
+TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 2e-2}
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+def test_equals_the_dense_product_and_its_gradient(device, dtype, weighted, directed):
+    graph = random_graph(1, weighted=weighted, directed=directed)
+    matrix = dense(graph)
+    h = torch.randn(graph.num_nodes, 7, dtype=torch.float64).to(dtype)
+    grad = torch.randn(graph.num_nodes, 7, dtype=torch.float64).to(dtype)
+    signal = h.to(device).requires_grad_()
+    out = neighbour_sum(graph.to(device), signal)
+    out.backward(grad.to(device))
+    close = {"rtol": TOLERANCE[dtype], "atol": TOLERANCE[dtype]}
+    torch.testing.assert_close(out.cpu().double(), matrix @ h.double(), **close)
+    torch.testing.assert_close(signal.grad.cpu().double(), matrix.T @ grad.double(), **close)
+
+
+@given(graphs(directed=True), st.integers(1, 5))
+def test_any_graph_in_float32(graph, channels):
+    h = torch.randn(graph.num_nodes, channels)
+    torch.testing.assert_close(neighbour_sum(graph, h), (dense(graph) @ h.double()).float())
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_both_widths_of_indices_give_the_same(dtype, weighted):
+    matrix = random_graph(2, weighted=weighted).adjacency
+    # Patterns narrow their indices by themselves; a graph with over 2^31 edges would keep int64.
+    pattern = Pattern(matrix.pattern.rowptr, matrix.pattern.col, matrix.shape)
+    object.__setattr__(pattern, "rowptr", pattern.rowptr.to(dtype))
+    object.__setattr__(pattern, "col", pattern.col.to(dtype))
+    h = torch.randn(matrix.shape[1], 4)
+    wide = CSR(pattern, matrix.value)
+    torch.testing.assert_close(matmul(wide, h), (matrix.to_dense() @ h))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_a_graph_without_edges_gives_zeros(dtype):
+    graph = Graph.from_edge_index(torch.zeros(2, 0, dtype=torch.int64), num_nodes=3)
+    out = neighbour_sum(graph, torch.ones(3, 2, dtype=dtype))
+    assert torch.equal(out, torch.zeros(3, 2, dtype=dtype))
+
+
+def test_a_signal_that_is_not_contiguous_is_taken():
+    graph = random_graph(3)
+    h = torch.randn(5, graph.num_nodes).T
+    torch.testing.assert_close(neighbour_sum(graph, h), neighbour_sum(graph, h.contiguous()))
+
+
+@pytest.mark.parametrize(
+    ("h", "message"),
+    [
+        (torch.ones(3, 2), r"must have shape \(12, channels\)"),
+        (torch.ones(12), r"must have shape \(12, channels\)"),
+        (torch.ones(12, 2, dtype=torch.int64), "must be floating-point"),
+        (torch.ones(12, 2, device="meta"), "lie on meta and the graph on cpu"),
+    ],
+)
+def test_a_signal_that_does_not_fit_is_refused(h, message):
+    with pytest.raises(GraphError, match=message):
+        neighbour_sum(random_graph(0), h)

@@ -1,0 +1,74 @@
+"""The paper's formulas written out densely, in float64, and graphs to try them on."""
+
+import torch
+from hypothesis import strategies as st
+from torch import Tensor
+
+from akgnn.graph import Graph
+
+
+def dense(graph: Graph) -> Tensor:
+    """The adjacency matrix with its zeros."""
+    return graph.adjacency.to_dense(torch.float64)
+
+
+def paper_kernel(adjacency: Tensor, lambda_max: float) -> Tensor:
+    """A*_k = D_k^-1/2 A_k D_k^-1/2 with A_k as the paper prints it.
+
+    At λ = 1 the row of an isolated node is 0 / 0; it keeps the value it has for every λ > 1.
+    """
+    identity = torch.eye(len(adjacency), dtype=torch.float64)
+    a_k = (2 * lambda_max - 2) / lambda_max * identity + 2 / lambda_max * adjacency
+    d_k = a_k.sum(1)
+    scale = torch.where(d_k > 0, d_k, 1) ** -0.5
+    kernel = scale[:, None] * a_k * scale[None, :]
+    return torch.where((d_k == 0)[:, None], identity, kernel)
+
+
+def dense_kernel(adjacency: Tensor, a: Tensor, w: Tensor, form: str) -> Tensor:
+    """C^-1/2 (a I + w A) C^-1/2, or C^-1 (a I + w A), with C = diag(a + |w| d)."""
+    identity = torch.eye(len(adjacency), dtype=torch.float64)
+    degree = adjacency.sum(1)
+    c = a + w.abs() * degree
+    alone = (degree == 0) | (c == 0)
+    safe = torch.where(alone, 1, c)
+    mixed = a * identity + w * adjacency
+    if form == "sym":
+        kernel = safe[:, None] ** -0.5 * mixed * safe[None, :] ** -0.5
+    else:
+        kernel = mixed / safe[:, None]
+    return torch.where(alone[:, None], identity, kernel)
+
+
+def random_graph(
+    seed: int,
+    *,
+    num_nodes: int = 12,
+    num_edges: int = 20,
+    weighted: bool = False,
+    directed: bool = False,
+    isolated: int = 2,
+) -> Graph:
+    """A small graph whose last nodes have no edges."""
+    generator = torch.Generator().manual_seed(seed)
+    index = torch.randint(num_nodes - isolated, (2, num_edges), generator=generator)
+    weight = torch.rand(num_edges, generator=generator, dtype=torch.float64) + 0.1
+    graph = Graph.from_edge_index(index, weight if weighted else None, num_nodes=num_nodes)
+    return graph if directed else graph.symmetrised()
+
+
+@st.composite
+def graphs(draw: st.DrawFn, *, directed: bool = False) -> Graph:
+    """Any small graph: perhaps one node, no edges, self-loops and repeats."""
+    num_nodes = draw(st.integers(1, 8))
+    node = st.integers(0, num_nodes - 1)
+    edges = draw(st.lists(st.tuples(node, node), max_size=20))
+    index = torch.tensor(edges, dtype=torch.int64).view(-1, 2).T
+    weight = None
+    if draw(st.booleans()):
+        numbers = st.floats(0.01, 100, allow_nan=False)
+        size = len(edges)
+        drawn = draw(st.lists(numbers, min_size=size, max_size=size))
+        weight = torch.tensor(drawn, dtype=torch.float64)
+    graph = Graph.from_edge_index(index, weight, num_nodes=num_nodes)
+    return graph if directed else graph.symmetrised()

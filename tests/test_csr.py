@@ -1,0 +1,80 @@
+import pytest
+import torch
+
+from akgnn.csr import CSR, Pattern
+from akgnn.errors import GraphError
+
+
+def make(rowptr, col, shape=(2, 3), value=None):
+    value = None if value is None else torch.tensor(value)
+    return CSR.from_arrays(torch.tensor(rowptr), torch.tensor(col), value, shape)
+
+
+def test_dense_form_puts_entries_in_place():
+    matrix = make([0, 2, 3], [0, 2, 1], value=[1.0, 2.0, 3.0])
+    assert torch.equal(matrix.to_dense(), torch.tensor([[1.0, 0, 2], [0, 3, 0]]))
+
+
+def test_entries_without_values_are_ones():
+    assert torch.equal(make([0, 1, 2], [2, 0]).to_dense(), torch.tensor([[0.0, 0, 1], [1, 0, 0]]))
+
+
+@pytest.mark.parametrize("value", [None, [1.0, 2.0, 3.0]])
+def test_transpose_equals_the_dense_transpose(value):
+    matrix = make([0, 2, 3], [0, 2, 1], value=value)
+    assert torch.equal(matrix.transpose.to_dense(), matrix.to_dense().T)
+    assert torch.equal(matrix.transpose.transpose.to_dense(), matrix.to_dense())
+
+
+def test_small_matrices_keep_int32_indices():
+    pattern = make([0, 1, 2], [2, 0]).pattern
+    assert pattern.col.dtype == pattern.rowptr.dtype == torch.int32
+
+
+def test_empty_rows_and_no_entries_are_allowed():
+    empty = CSR(
+        Pattern(torch.zeros(3, dtype=torch.int64), torch.zeros(0, dtype=torch.int64), (2, 3))
+    )
+    assert empty.to_dense().abs().sum() == 0
+    assert empty.transpose.shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("rowptr", "col", "message"),
+    [
+        ([0, 1, 2], [0, 3], "col mentions column 3, but num_columns=3 allows 0 to 2"),
+        ([0, 1, 2], [0, -1], "col mentions column -1"),
+        ([0, 1], [0], "one entry more than the 2 rows"),
+        ([1, 1, 2], [0, 1], "must rise from 0"),
+        ([0, 2, 1], [0, 1], "must rise from 0"),
+        ([0, 3, 2], [0, 1], "must rise from 0"),
+        ([0, 2, 2], [1, 0], "Columns must rise within each row"),
+        ([0, 2, 2], [1, 1], "Columns must rise within each row"),
+        ([0.0, 1.0, 2.0], [0, 1], "rowptr must hold int32 or int64"),
+        ([0, 1, 2], [0.0, 1.0], "col must hold int32 or int64"),
+        ([0, 1, 2], [[0], [1]], "col must have one dimension"),
+    ],
+)
+def test_malformed_arrays_are_refused(rowptr, col, message):
+    with pytest.raises(GraphError, match=message):
+        make(rowptr, col)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([1.0], "one number for each of the 2 entries"),
+        ([1, 2], "must hold floating-point numbers"),
+        ([1.0, float("nan")], "value holds nan at position 1"),
+        ([float("inf"), 1.0], "value holds inf at position 0"),
+    ],
+)
+def test_malformed_values_are_refused(value, message):
+    with pytest.raises(GraphError, match=message):
+        make([0, 1, 2], [0, 1], value=value)
+
+
+def test_a_matrix_cannot_be_changed():
+    matrix = make([0, 1, 2], [0, 1])
+    with pytest.raises(AttributeError):
+        matrix.value = None

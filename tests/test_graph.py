@@ -1,0 +1,192 @@
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from scipy import sparse
+from torch_geometric.data import Data
+
+from akgnn.csr import CSR
+from akgnn.errors import GraphError
+from akgnn.graph import Graph
+from oracles import dense, graphs, random_graph
+
+TRIANGLE = torch.tensor([[0, 1, 2, 1, 2, 0], [1, 2, 0, 0, 1, 2]])
+
+
+def test_row_i_holds_the_sources_of_edges_into_i():
+    graph = Graph.from_edge_index(torch.tensor([[0, 1], [2, 2]]), num_nodes=3)
+    assert torch.equal(dense(graph), torch.tensor([[0, 0, 0], [0, 0, 0], [1, 1, 0]]).double())
+
+
+def test_self_loops_are_dropped():
+    graph = Graph.from_edge_index(torch.tensor([[0, 0, 1], [0, 1, 0]]))
+    assert graph.num_edges == 2
+    assert torch.equal(graph.degree, torch.ones(2))
+
+
+def test_an_unweighted_edge_said_twice_is_one_edge():
+    graph = Graph.from_edge_index(torch.tensor([[0, 0, 1], [1, 1, 0]]))
+    assert graph.num_edges == 2
+    assert graph.edge_weight is None
+
+
+def test_weights_of_repeated_edges_add_up():
+    weight = torch.tensor([0.5, 0.25, 2.0])
+    graph = Graph.from_edge_index(torch.tensor([[0, 0, 1], [1, 1, 0]]), weight)
+    assert torch.equal(dense(graph), torch.tensor([[0, 2.0], [0.75, 0]]).double())
+
+
+def test_weights_of_one_are_not_stored():
+    assert Graph.from_edge_index(TRIANGLE, torch.ones(6)).edge_weight is None
+
+
+def test_nodes_without_edges_count():
+    graph = Graph.from_edge_index(TRIANGLE, num_nodes=5)
+    assert graph.num_nodes == 5
+    assert graph.degree.tolist() == [2, 2, 2, 0, 0]
+
+
+def test_degrees_are_row_sums_of_the_weights():
+    graph = random_graph(0, weighted=True)
+    torch.testing.assert_close(graph.degree, dense(graph).sum(1))
+
+
+def test_symmetry_is_known():
+    assert Graph.from_edge_index(TRIANGLE).is_symmetric
+    assert not Graph.from_edge_index(TRIANGLE[:, :2], num_nodes=3).is_symmetric
+    one_sided = Graph.from_edge_index(TRIANGLE, torch.tensor([1.0, 2, 3, 4, 5, 6]))
+    assert not one_sided.is_symmetric
+    assert Graph.from_edge_index(TRIANGLE, torch.full((6,), 2.5)).is_symmetric
+
+
+@given(graphs(directed=True))
+def test_symmetrised_is_the_larger_of_both_directions(graph):
+    matrix = dense(graph)
+    assert torch.equal(dense(graph.symmetrised()), torch.maximum(matrix, matrix.T))
+    assert graph.symmetrised().is_symmetric
+
+
+@given(graphs(directed=True))
+def test_symmetry_agrees_with_the_dense_matrix(graph):
+    assert graph.is_symmetric == torch.equal(dense(graph), dense(graph).T)
+
+
+@given(graphs(directed=True))
+def test_transpose_is_the_dense_transpose(graph):
+    assert torch.equal(dense(graph.transpose), dense(graph).T)
+
+
+@given(graphs(directed=True))
+def test_edge_index_builds_the_same_graph_again(graph):
+    again = Graph.from_edge_index(graph.edge_index, graph.edge_weight, num_nodes=graph.num_nodes)
+    assert torch.equal(dense(again), dense(graph))
+
+
+def test_scipy_matrix_entry_i_j_is_an_edge_from_i_to_j():
+    matrix = np.array([[0, 2.5, 0], [0, 0, 1], [0, 0, 0]])
+    graph = Graph.from_scipy(sparse.csr_matrix(matrix))
+    assert torch.equal(dense(graph), torch.tensor(matrix.T))
+
+
+def test_scipy_matrix_of_booleans_is_unweighted():
+    graph = Graph.from_scipy(sparse.csr_array(np.array([[0, 1], [1, 0]], dtype=bool)))
+    assert graph.edge_weight is None
+    assert graph.num_edges == 2
+
+
+def test_networkx_graph_keeps_node_order_and_weights():
+    source = nx.Graph()
+    source.add_nodes_from(["c", "a", "b"])
+    source.add_edge("a", "c", weight=3.0)
+    source.add_edge("a", "b")
+    expected = torch.tensor([[0, 3, 0], [3, 0, 1], [0, 1, 0]]).double()
+    assert torch.equal(dense(Graph.from_networkx(source)), expected)
+
+
+def test_directed_networkx_graph_stays_directed():
+    graph = Graph.from_networkx(nx.DiGraph([(0, 1), (1, 2)]))
+    assert not graph.is_symmetric
+    assert torch.equal(dense(graph), torch.tensor([[0, 0, 0], [1, 0, 0], [0, 1, 0]]).double())
+
+
+def test_all_builders_agree():
+    source = nx.karate_club_graph()
+    expected = dense(Graph.from_networkx(source))
+    matrix = nx.to_scipy_sparse_array(source, dtype=float)
+    assert torch.equal(dense(Graph.from_scipy(matrix)), expected)
+    coo = matrix.tocoo()
+    edge_index = torch.tensor(np.stack(coo.coords), dtype=torch.int64)
+    data = Data(edge_index=edge_index, edge_weight=torch.tensor(coo.data), num_nodes=34)
+    assert torch.equal(dense(Graph.from_pyg(data)), expected)
+
+
+def test_int32_edge_index_is_taken():
+    assert torch.equal(
+        dense(Graph.from_edge_index(TRIANGLE.int())), dense(Graph.from_edge_index(TRIANGLE))
+    )
+
+
+def test_to_the_same_device_is_the_same_graph():
+    graph = random_graph(0)
+    assert graph.to("cpu") is graph
+
+
+@pytest.mark.gpu
+def test_graph_moves_to_the_gpu_and_back():
+    graph = random_graph(0, weighted=True)
+    there = graph.to("cuda")
+    assert there.device.type == "cuda"
+    assert torch.equal(dense(there.to("cpu")), dense(graph))
+
+
+@pytest.mark.parametrize(
+    ("index", "num_nodes", "message"),
+    [
+        ([[0], [2708]], 2708, "edge_index mentions node 2708, but num_nodes=2708 allows 0 to 2707"),
+        ([[-1], [0]], 3, "edge_index mentions node -1"),
+        ([[0, 1]], 3, r"must have shape \(2, edges\), got \[1, 2\]"),
+        ([[0.0], [1.0]], 3, "must hold int32 or int64"),
+        ([[0], [1]], 0, "allows none"),
+    ],
+)
+def test_bad_edges_are_refused(index, num_nodes, message):
+    with pytest.raises(GraphError, match=message):
+        Graph.from_edge_index(torch.tensor(index), num_nodes=num_nodes)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        ([1.0], "one number for each of the 2 entries"),
+        ([1.0, float("nan")], "edge_weight holds nan at position 1"),
+        ([float("-inf"), 1.0], "edge_weight holds -inf at position 0"),
+        ([1, 2], "floating-point"),
+    ],
+)
+def test_bad_weights_are_refused(weight, message):
+    with pytest.raises(GraphError, match=message):
+        Graph.from_edge_index(torch.tensor([[0, 1], [1, 0]]), torch.tensor(weight))
+
+
+def test_a_graph_needs_a_node():
+    with pytest.raises(GraphError, match="at least one node"):
+        Graph.from_edge_index(torch.zeros(2, 0, dtype=torch.int64))
+
+
+def test_a_matrix_that_is_not_square_is_refused():
+    with pytest.raises(GraphError, match="must be square"):
+        Graph.from_scipy(sparse.csr_matrix((2, 3)))
+    arrays = torch.tensor([0, 0, 1]), torch.tensor([2]), None, (2, 3)
+    with pytest.raises(GraphError, match="must be square"):
+        Graph(CSR.from_arrays(*arrays))
+
+
+def test_an_adjacency_with_self_loops_is_refused():
+    with pytest.raises(GraphError, match="self-loops"):
+        Graph(CSR.from_arrays(torch.tensor([0, 1]), torch.tensor([0]), None, (1, 1)))
+
+
+def test_data_without_edges_is_refused():
+    with pytest.raises(GraphError, match="has no edge_index"):
+        Graph.from_pyg(Data(x=torch.ones(2, 2)))

@@ -1,0 +1,71 @@
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+
+from akgnn.errors import SettingsError, UnknownNameError
+from akgnn.settings import Settings, count, non_negative, positive, rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example(Settings):
+    layers: int = count(2)
+    drop: float = rate(0.5)
+    speed: float | None = positive(None)
+    decay: float = non_negative(0.0)
+    is_deep: bool = False
+    kind: Literal["sum", "mean"] = "sum"
+    title: str | None = None
+
+
+def test_text_is_read_by_the_type_of_the_field():
+    text = {"layers": "8", "drop": "0.1", "speed": "1e-3", "is_deep": "yes", "kind": "mean"}
+    settings = Example.from_mapping(text)
+    assert settings == Example(layers=8, drop=0.1, speed=1e-3, is_deep=True, kind="mean")
+
+
+def test_none_is_read_where_it_is_allowed():
+    assert Example(speed=1.0).updated({"speed": "none"}).speed is None
+    with pytest.raises(SettingsError, match="drop must be a number"):
+        Example.from_mapping({"drop": "none"})
+
+
+def test_whole_numbers_widen_to_floats():
+    value = Example(speed=1).speed
+    assert value == 1.0
+    assert isinstance(value, float)
+
+
+def test_dictionary_round_trip():
+    settings = Example(layers=3, kind="mean")
+    assert Example.from_mapping(settings.to_dict()) == settings
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("layers", 0, "layers must be at least 1, got 0"),
+        ("layers", 2.5, "layers must be a whole number, got 2.5"),
+        ("layers", True, "layers must be a whole number"),
+        ("layers", "eight", "layers must be a whole number, got 'eight'"),
+        ("drop", 1.0, "drop must be at least 0 and below 1"),
+        ("drop", -0.1, "drop must be at least 0 and below 1"),
+        ("drop", float("nan"), "drop must be"),
+        ("speed", 0.0, "speed must be above 0"),
+        ("speed", float("inf"), "speed must be above 0"),
+        ("decay", -1.0, "decay must be at least 0"),
+        ("is_deep", "perhaps", "is_deep must be true or false, got 'perhaps'"),
+        ("is_deep", 1, "is_deep must be true or false"),
+        ("kind", "maen", "kind must be one of sum, mean, got 'maen'. Did you mean 'mean'?"),
+        ("title", 3, "title must be text or none"),
+    ],
+)
+def test_wrong_values_are_refused(name, value, message):
+    with pytest.raises(SettingsError) as caught:
+        Example.from_mapping({name: value})
+    assert message in str(caught.value)
+
+
+def test_an_unknown_field_is_answered_with_a_guess():
+    with pytest.raises(UnknownNameError, match="Did you mean 'layers'"):
+        Example.from_mapping({"layer": 3})
