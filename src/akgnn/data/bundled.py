@@ -58,7 +58,7 @@ def _from_arrays(name: str, arrays: dict[str, Any]) -> NodeData:
         x=CSR.from_arrays(index("x_indptr"), index("x_indices"), value, (rows, columns)),
         y=y,
         graph=Graph(adjacency),
-        split=Split("public", index("train"), index("val"), index("test")),
+        split=Split("public", index("train"), index("val"), index("test"), True),
         class_names=tuple(str(label) for label in names),
         source={"origin": "bundled", "sha256": SHA256[name], "features": "raw"},
     )

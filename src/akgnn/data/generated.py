@@ -31,7 +31,7 @@ class BlockModelSettings(Settings):
     homophily: float = non_negative(0.5)
     degree: float = positive(10.0)
     num_features: int = count(32)
-    signal: float = non_negative(3.6)
+    signal: float = non_negative(4.4)
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -40,8 +40,8 @@ class BlockModelSettings(Settings):
             raise SettingsError(f"homophily must be between 0 and 1, got {self.homophily}.")
         if self.num_classes < 2:
             raise SettingsError("num_classes must be at least 2.")
-        if self.num_nodes < 4 * self.num_classes:
-            raise SettingsError("num_nodes must be at least 4 for each class.")
+        if self.num_nodes < 10 * self.num_classes:
+            raise SettingsError("num_nodes must be at least 10 for each class.")
 
 
 def block_model(settings: BlockModelSettings | None = None) -> NodeData:

@@ -109,9 +109,11 @@ def _split(name: str, data: Any, y: Tensor, index: int) -> Split:
     if not 0 <= index < number:
         raise DataError(f"{name!r} has {number} published splits, 0 to {number - 1}; got {index}.")
     # Some sets share one test mask among several splits.
-    chosen = (column[:, min(index, column.size(1) - 1)] for column in columns)
+    train, val, test = (
+        column[:, min(index, column.size(1) - 1)].nonzero().view(-1) for column in columns
+    )
     label = "public" if number == 1 else f"public-{index}"
-    return Split(label, *(mask.nonzero().view(-1) for mask in chosen))
+    return Split(label, train, val, test, is_published=True)
 
 
 def sparse_if_sparse(x: Tensor) -> Tensor | CSR:

@@ -1,7 +1,7 @@
 """Splits of the nodes into training, validation and test sets, each with a fingerprint."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,12 +20,15 @@ class Split:
         train: Nodes whose labels are learned from, ascending.
         val: Nodes that choose the epoch, ascending.
         test: Nodes that are read once, ascending; may be empty.
+        is_published: Whether others report results on these very sets. They are taken as they
+            are, even where a class has no training node.
     """
 
     name: str
     train: Tensor
     val: Tensor
     test: Tensor
+    is_published: bool = False
 
     def __post_init__(self) -> None:
         for part in ("train", "val", "test"):
@@ -57,8 +60,8 @@ class Split:
 
     def to(self, device: torch.device | str) -> "Split":
         """The same split on another device."""
-        parts = (nodes.to(device) for nodes in (self.train, self.val, self.test))
-        return Split(self.name, *parts)
+        train, val, test = (nodes.to(device) for nodes in (self.train, self.val, self.test))
+        return replace(self, train=train, val=val, test=test)
 
 
 def split_per_class(
@@ -119,7 +122,7 @@ def split_by_fraction(
             part.append(nodes)
     shares = [train, val, 1 - train - val if test is None else test]
     name = "random-" + "-".join(f"{share * 100:g}" for share in shares) + f"-seed-{seed}"
-    return Split(name, *(torch.cat(part) for part in parts))
+    return Split(name, torch.cat(parts[0]), torch.cat(parts[1]), torch.cat(parts[2]))
 
 
 def _shuffled(y: Tensor, seed: int) -> Tensor:

@@ -119,25 +119,21 @@ def fit(
 
 
 def make_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Adam:
-    """Adam with the settings of each kind of parameter: matrices, biases, and the scalars φ."""
-    kinds: dict[str, list[nn.Parameter]] = {"matrix": [], "bias": [], "phi": []}
-    for name, parameter in model.named_parameters():
-        if parameter.requires_grad:
-            kind = name.rpartition(".")[2]
-            kinds[kind if kind in kinds else "matrix"].append(parameter)
-    decay = settings.weight_decay
-    phi_rate, phi_decay = settings.phi_learning_rate, settings.phi_weight_decay
-    groups: list[dict[str, Any]] = [
-        {"params": kinds["matrix"]},
-        {"params": kinds["bias"], "weight_decay": decay if settings.decay_biases else 0.0},
-        {
-            "params": kinds["phi"],
-            "lr": settings.learning_rate if phi_rate is None else phi_rate,
-            "weight_decay": decay if phi_decay is None else phi_decay,
-        },
-    ]
-    groups = [group for group in groups if group["params"]]
-    return torch.optim.Adam(groups, lr=settings.learning_rate, weight_decay=decay)
+    """Adam, with the kernels' scalars φ in a group of their own."""
+    learning = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+    phi = [parameter for name, parameter in learning if name.endswith("phi")]
+    others = [parameter for name, parameter in learning if not name.endswith("phi")]
+    rate, decay = settings.phi_learning_rate, settings.phi_weight_decay
+    groups: list[dict[str, Any]] = [{"params": others}]
+    if phi:
+        groups.append(
+            {
+                "params": phi,
+                "lr": settings.learning_rate if rate is None else rate,
+                "weight_decay": settings.weight_decay if decay is None else decay,
+            }
+        )
+    return torch.optim.Adam(groups, lr=settings.learning_rate, weight_decay=settings.weight_decay)
 
 
 def _step(
@@ -195,14 +191,18 @@ def _lambda_max(model: nn.Module) -> list[float]:
 
 
 def _check_finite(epoch: int, loss: float, val_loss: float, settings: TrainSettings) -> None:
-    if math.isfinite(loss) and math.isfinite(val_loss):
+    losses = {"training": loss, "validation": val_loss}
+    wrong = [
+        f"{kind} loss became {value}" for kind, value in losses.items() if not math.isfinite(value)
+    ]
+    if not wrong:
         return
     cause = (
         f"the learning rate {settings.learning_rate:g} is likely too high; try a tenth of it"
         if settings.learning_rate > 0.02
         else "very large features or edge weights are the likely cause; scale them to about 1"
     )
-    raise DivergedError(f"The loss became {loss} at epoch {epoch + 1}: {cause}.")
+    raise DivergedError(f"The {wrong[0]} at epoch {epoch + 1}: {cause}.")
 
 
 def _copied(weights: Weights) -> Weights:

@@ -1,5 +1,6 @@
 """One run from its settings to its record: data, model, training, folder."""
 
+import math
 import platform
 import time
 from collections.abc import Callable, Mapping
@@ -13,7 +14,13 @@ from torch import nn
 
 from akgnn.data.catalogue import FeatureTransform, load_dataset
 from akgnn.data.node_data import NodeData
-from akgnn.errors import CheckpointError, DeviceError, InterruptedRunError, RunFolderError
+from akgnn.errors import (
+    CheckpointError,
+    DeviceError,
+    DivergedError,
+    InterruptedRunError,
+    RunFolderError,
+)
 from akgnn.models.registry import build_model, find_model
 from akgnn.settings import Settings
 from akgnn.training.checkpoint import FINAL_WEIGHTS, RunFolder
@@ -180,7 +187,7 @@ def train_run(
     if folder is not None and resume and folder.holds_run():
         kept = folder.read()
         _check_same_run(folder, kept, content)
-        if kept["status"] == "finished":
+        if kept["status"] != "running":
             return read_result(folder)
         start = folder.read_snapshot(kept)
     elif folder is not None:
@@ -201,13 +208,22 @@ def train_run(
             raise InterruptedRunError(f"Stopped after epoch {len(history)}.")
 
     model = plan.build(data)
-    result = fit(
-        model, data, plan.preset.training, seed=plan.which.seed, resume=start, after_epoch=keep
-    )
+    settings, seed = plan.preset.training, plan.which.seed
+    try:
+        result = fit(model, data, settings, seed=seed, resume=start, after_epoch=keep)
+    except DivergedError as error:
+        if folder is not None:
+            folder.write({**content, "status": "failed", "error": str(error)}, None)
+        raise
     run = RunResult(plan, content["data"], result)
     if folder is not None:
         history = result.history.to_dict()
-        summary = {name: getattr(result, name) for name in _RESULT_FIELDS}
+        # JSON has no NaN; accuracies are that where there are no test nodes.
+        summary = {
+            name: None if value != value else value
+            for name in _RESULT_FIELDS
+            for value in (getattr(result, name),)
+        }
         finished = {**content, "status": "finished", "result": summary, "history": history}
         folder.write(finished, dict(model.state_dict()), FINAL_WEIGHTS)
     return run
@@ -216,13 +232,18 @@ def train_run(
 def read_result(folder: RunFolder) -> RunResult:
     """The result of a finished run, from its folder."""
     content = folder.read()
+    if content.get("status") == "failed":
+        raise RunFolderError(f"The run in {folder.path} failed. {content.get('error')}")
     if content.get("status") != "finished":
         raise RunFolderError(
             f"The run in {folder.path} has not finished; "
             f"akgnn train --out {folder.path} --resume goes on with it."
         )
     try:
-        summary = {**content["result"], "lambda_max": tuple(content["result"]["lambda_max"])}
+        summary: dict[str, Any] = {
+            name: math.nan if value is None else value for name, value in content["result"].items()
+        }
+        summary["lambda_max"] = tuple(summary["lambda_max"])
         result = FitResult(**summary, history=History(**content["history"]))
         return RunResult(RunPlan.from_record(content), content["data"], result)
     except (KeyError, TypeError) as error:

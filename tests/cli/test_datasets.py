@@ -1,0 +1,18 @@
+import json
+
+from akgnn.cli.main import main
+
+
+def test_bundled_sets_are_described(capsys):
+    assert main(["datasets", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    cora = result["bundled"][0]
+    assert (cora["name"], cora["nodes"], cora["split"]) == ("cora", 2708, "public:76754223")
+    assert "texas" in result["pyg"]
+
+
+def test_people_see_a_table_and_the_warning_about_pickle(capsys):
+    assert main(["datasets"]) == 0
+    out = capsys.readouterr().out
+    assert "public:76754223" in out
+    assert "PyG unpickles what it downloads" in out

@@ -1,0 +1,33 @@
+from akgnn.cli import progress
+from akgnn.cli.progress import training_progress
+from akgnn.training.history import History
+
+
+def history(losses):
+    result = History()
+    for loss in losses:
+        result.append(
+            train_loss=1.0, train_accuracy=1.0, val_loss=loss, val_accuracy=81.25, lambda_max=[]
+        )
+    return result
+
+
+def test_silent_where_there_is_no_terminal(capsys):
+    with training_progress(1) as show:
+        show(0, 100, history([1.0, 0.5]))
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+
+
+def test_a_terminal_sees_run_epoch_and_best(monkeypatch, capsys):
+    console = progress.Console
+    monkeypatch.setattr(
+        progress, "Console", lambda **options: console(force_terminal=True, width=120, **options)
+    )
+    with training_progress(3) as show:
+        show(1, 100, history([1.0, 0.5, 0.7]))
+    text = capsys.readouterr().err
+    assert "run 2 of 3" in text
+    assert "epoch    3" in text
+    assert "81.2 %" in text
+    assert "best loss at    2" in text

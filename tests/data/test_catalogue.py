@@ -1,0 +1,67 @@
+import pytest
+import torch
+
+from akgnn.csr import CSR
+from akgnn.data.catalogue import dataset_names, load_dataset
+from akgnn.errors import DataError, SettingsError, UnknownNameError
+
+
+def test_cora_is_the_default_with_normalised_sparse_features():
+    data = load_dataset()
+    assert data.name == "cora"
+    assert isinstance(data.x, CSR)
+    assert float(data.x.to_dense().sum(1).max()) == pytest.approx(1)
+
+
+def test_features_can_be_left_raw():
+    assert float(load_dataset("cora", features="raw").x.to_dense().max()) == 1
+
+
+def test_generated_features_are_not_normalised_unless_asked():
+    raw = load_dataset("csbm", features="raw").x
+    assert torch.equal(load_dataset("csbm").x, raw)
+    assert not torch.equal(load_dataset("csbm", features="row-normalised").x, raw)
+
+
+def test_settings_of_the_generated_graph_follow_a_colon():
+    data = load_dataset("csbm:homophily=0.2,num_nodes=400,seed=3")
+    assert data.graph.num_nodes == 400
+    assert data.edge_homophily == pytest.approx(0.2, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("split", "name"),
+    [
+        ("public", "public"),
+        ("20-per-class", "random-20-per-class-seed-4"),
+        ("60/20/20", "random-60-20-20-seed-4"),
+    ],
+)
+def test_splits_are_chosen_by_text(split, name):
+    assert load_dataset("cora", split=split, split_seed=4).split.name == name
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "error", "message"),
+    [
+        ("coar", {}, UnknownNameError, "Did you mean 'cora'"),
+        ("cora:seed=3", {}, UnknownNameError, "Unknown data set 'cora:seed=3'"),
+        ("csbm:homofily=1", {}, UnknownNameError, "Did you mean 'homophily'"),
+        ("csbm:degree", {}, SettingsError, "name=value, got 'degree'"),
+        ("cora", {"split": "half"}, DataError, "Unknown split 'half'; write public"),
+        ("cora", {"split": "public-2"}, DataError, "'cora' has no split 'public-2'"),
+        ("csbm", {"split": "public"}, DataError, "its own is 'random-10-10-80-seed-0'"),
+        ("cora", {"split": "0/50/50"}, DataError, "training set is empty"),
+        ("cora", {"split": "60/0/40"}, DataError, "validation set is empty"),
+        ("cora", {"features": "rwa"}, UnknownNameError, "Did you mean 'raw'"),
+    ],
+)
+def test_wrong_names_are_answered(name, options, error, message):
+    with pytest.raises(error, match=message):
+        load_dataset(name, **options)
+
+
+def test_every_name_is_listed_once():
+    names = dataset_names()
+    assert len(names) == len(set(names))
+    assert names[:4] == ["cora", "citeseer", "pubmed", "csbm"]

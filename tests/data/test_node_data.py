@@ -1,0 +1,82 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from akgnn.csr import CSR
+from akgnn.data.node_data import NodeData
+from akgnn.data.splits import Split
+from akgnn.errors import DataError
+from oracles import random_graph
+
+GRAPH = random_graph(0)
+Y = torch.tensor([0, 1, 0, 1, 0, 1, 0, 1, 0, 1, -1, -1])
+SPLIT = Split("some", torch.tensor([0, 1]), torch.tensor([2, 3]), torch.tensor([4, 5]))
+
+
+def make(**changes):
+    fields = {"x": torch.rand(12, 3), "y": Y, "graph": GRAPH, "split": SPLIT}
+    return NodeData(name="toy", class_names=("a", "b"), **{**fields, **changes})
+
+
+def test_sizes_are_known():
+    data = make()
+    assert (data.num_features, data.num_classes) == (3, 2)
+    assert "12 nodes" in repr(data)
+    assert SPLIT.label in repr(data)
+
+
+def test_homophily_is_the_share_of_edges_within_a_class():
+    source, target = GRAPH.edge_index
+    known = (Y[source] >= 0) & (Y[target] >= 0)
+    same = sum(int(Y[a] == Y[b]) for a, b, k in zip(source, target, known, strict=True) if k)
+    assert make().edge_homophily == pytest.approx(same / int(known.sum()))
+
+
+def test_another_split_leaves_the_rest():
+    other = Split("other", torch.tensor([2, 3]), torch.tensor([0]), torch.tensor([1]))
+    data = make()
+    changed = data.with_split(other)
+    assert changed.split is other
+    assert changed.x is data.x
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"x": torch.rand(11, 3)}, r"Features have shape \[11, 3\], but the graph has 12 nodes"),
+        ({"x": torch.rand(12)}, r"Features have shape \[12\]"),
+        ({"x": torch.rand(12, 0)}, "Features have no columns"),
+        ({"x": torch.ones(12, 3, dtype=torch.int64)}, "must be floating-point"),
+        (
+            {"x": torch.rand(12, 3).index_fill(0, torch.tensor([4]), float("nan"))},
+            "Feature 0 of node 4 is nan",
+        ),
+        ({"x": torch.full((12, 3), float("inf"))}, "Feature 0 of node 0 is inf"),
+        ({"y": Y[:11]}, "Labels must be 12 int64 numbers"),
+        ({"y": Y.float()}, "Labels must be 12 int64 numbers"),
+        ({"y": Y + 1}, "Labels run from 0 to 2, but 2 classes allow 0 to 1"),
+        ({"y": Y - 1}, "Labels run from -2"),
+        ({"split": replace(SPLIT, test=torch.tensor([12]))}, "test set mentions node 12"),
+        (
+            {"split": replace(SPLIT, test=torch.tensor([11]))},
+            "Node 11 is in the test set but has no",
+        ),
+        ({"split": replace(SPLIT, train=torch.tensor([0, 6]))}, "Class 'b' has no training node"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(changes, message):
+    with pytest.raises(DataError, match=message):
+        make(**changes)
+
+
+def test_sparse_features_of_another_size_are_refused():
+    x = CSR.from_arrays(torch.tensor([0, 1]), torch.tensor([0]), None, (1, 3))
+    with pytest.raises(DataError, match="graph has 12 nodes"):
+        make(x=x)
+
+
+def test_a_published_split_is_taken_as_it_is():
+    published = replace(SPLIT, train=torch.tensor([0, 6]), is_published=True)
+    assert make(split=published).split is published
+    assert published.to("cpu").is_published

@@ -1,0 +1,94 @@
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from akgnn.data import pyg
+from akgnn.data.pyg import PYG_SOURCES, load_pyg, sparse_if_sparse
+from akgnn.errors import DataError, MissingExtraError
+
+# Present where the experiments' data lie beside the checkout; users download them.
+RAW = Path(__file__).parents[3] / "shared" / "data" / "pyg"
+needs_files = pytest.mark.skipif(not RAW.exists(), reason="the raw files are not here")
+
+
+@needs_files
+@pytest.mark.parametrize(
+    ("name", "nodes", "classes", "split"),
+    [
+        ("texas", 183, 5, "public-0"),
+        ("minesweeper", 10000, 2, "public-0"),
+        ("cora-ml", 2995, 7, "random-20-per-class-seed-0"),
+    ],
+)
+def test_a_data_set_loads_through_pyg(tmp_path, name, nodes, classes, split):
+    folder = PYG_SOURCES[name].folder
+    shutil.copytree(RAW / folder, tmp_path / folder)
+    data = load_pyg(name, tmp_path)
+    assert data.graph.num_nodes == nodes
+    assert data.num_classes == classes
+    assert data.graph.is_symmetric
+    assert data.split.name == split
+
+
+@needs_files
+def test_other_published_splits_can_be_chosen(tmp_path, monkeypatch):
+    shutil.copytree(RAW / "webkb", tmp_path / "webkb")
+    monkeypatch.setenv("AKGNN_DATA", str(tmp_path))
+    assert load_pyg("texas", split_index=3).split.name == "public-3"
+    assert load_pyg("texas").split.fingerprint != load_pyg("texas", split_index=3).split.fingerprint
+    with pytest.raises(DataError, match="has 10 published splits, 0 to 9; got 10"):
+        load_pyg("texas", split_index=10)
+
+
+def test_a_failed_download_says_where_it_looked(tmp_path, monkeypatch):
+    from torch_geometric import datasets
+
+    def fail(folder):
+        raise OSError("no network")
+
+    monkeypatch.setattr(datasets, "Actor", fail)
+    with pytest.raises(
+        DataError, match=r"could not be downloaded there \(no network\); point --data-root"
+    ):
+        load_pyg("actor", tmp_path)
+
+
+def test_without_pyg_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "torch_geometric", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'akgnn\[pyg\]'"):
+        load_pyg("actor")
+
+
+def test_masks_become_index_sets(monkeypatch):
+    y = torch.tensor([0, 1, 0, 1])
+    mask = torch.eye(4, dtype=torch.bool)
+    data = Data(
+        x=torch.rand(4, 2),
+        y=y,
+        edge_index=torch.tensor([[0], [1]]),
+        train_mask=mask[0] | mask[1],
+        val_mask=mask[2],
+        test_mask=mask[3],
+    )
+    monkeypatch.setattr(pyg, "_read", lambda *_: data)
+    loaded = load_pyg("actor")
+    assert loaded.split.name == "public"
+    assert loaded.split.train.tolist() == [0, 1]
+    assert loaded.graph.num_edges == 2
+
+
+@pytest.mark.parametrize("value", [1.0, 2.5])
+def test_features_with_many_zeros_become_sparse(value):
+    x = torch.zeros(10, 20)
+    x[3, 4] = x[9, 19] = value
+    sparse = sparse_if_sparse(x)
+    assert torch.equal(sparse.to_dense(), x)
+    assert (sparse.value is None) == (value == 1.0)
+
+
+def test_dense_features_stay_dense():
+    x = torch.rand(4, 4)
+    assert sparse_if_sparse(x) is x

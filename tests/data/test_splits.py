@@ -1,0 +1,98 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from akgnn.data.splits import Split, split_by_fraction, split_per_class
+from akgnn.errors import DataError
+
+Y = torch.arange(600) % 3
+
+
+def ids(*numbers):
+    return torch.tensor(numbers, dtype=torch.int64)
+
+
+def test_fingerprint_depends_on_the_sets_and_not_on_their_order():
+    one = Split("a", ids(3, 1), ids(2), ids(5, 4))
+    other = Split("b", ids(1, 3), ids(2), ids(4, 5))
+    assert one.fingerprint == other.fingerprint
+    assert len(one.fingerprint) == 8
+    assert one.label == f"a:{one.fingerprint}"
+
+
+def test_fingerprint_tells_the_sets_apart():
+    splits = [
+        Split("a", ids(1, 3), ids(2), ids(4, 5)),
+        Split("a", ids(1, 3), ids(2), ids(4)),
+        Split("a", ids(1), ids(2, 3), ids(4, 5)),
+        Split("a", ids(1), ids(2), ids(3, 4, 5)),
+    ]
+    assert len({split.fingerprint for split in splits}) == 4
+
+
+def test_per_class_draws_so_many_of_each_class():
+    split = split_per_class(Y, per_class=5, num_val=30, num_test=40, seed=1)
+    assert torch.bincount(Y[split.train]).tolist() == [5, 5, 5]
+    assert (len(split.val), len(split.test)) == (30, 40)
+    assert split.name == "random-5-per-class-seed-1"
+
+
+def test_per_class_can_test_on_all_that_is_left():
+    split = split_per_class(Y, per_class=5, num_val=30, num_test=None)
+    assert len(split.test) == 600 - 15 - 30
+
+
+@given(st.integers(0, 5), st.floats(0.05, 0.5), st.floats(0.05, 0.4))
+def test_fractions_cover_all_nodes_once(seed, train, val):
+    split = split_by_fraction(Y, train=train, val=val, seed=seed)
+    assert torch.equal(
+        torch.cat([split.train, split.val, split.test]).sort().values, Y.new_tensor(range(600))
+    )
+    assert len(split.train) == pytest.approx(train * 600, abs=3)
+    # Every class has its share.
+    assert torch.bincount(Y[split.train]).diff().abs().max() == 0
+
+
+def test_fractions_may_leave_nodes_out():
+    split = split_by_fraction(Y, train=0.1, val=0.1, test=0.1)
+    assert [len(split.train), len(split.val), len(split.test)] == [60, 60, 60]
+    assert split.name == "random-10-10-10-seed-0"
+
+
+@pytest.mark.parametrize("draw", [split_per_class, split_by_fraction])
+def test_the_seed_decides(draw):
+    options = {"num_val": 20, "num_test": 20} if draw is split_per_class else {}
+    assert draw(Y, seed=1, **options).fingerprint == draw(Y, seed=1, **options).fingerprint
+    assert draw(Y, seed=1, **options).fingerprint != draw(Y, seed=2, **options).fingerprint
+
+
+def test_unlabelled_nodes_are_not_drawn():
+    y = Y.clone()
+    y[100:] = -1
+    split = split_by_fraction(y)
+    assert int(torch.cat([split.train, split.val, split.test]).max()) < 100
+
+
+def test_the_draw_is_the_same_on_every_machine():
+    assert split_per_class(Y, per_class=5, num_val=30, num_test=40).fingerprint == "89764cf8"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Split("a", ids(), ids(1), ids(2)), "training set is empty"),
+        (lambda: Split("a", ids(1), ids(), ids(2)), "validation set is empty"),
+        (lambda: Split("a", ids(1), ids(1), ids(2)), "Node 1 is listed twice"),
+        (lambda: Split("a", torch.ones(2), ids(1), ids(2)), "must be a list of int64"),
+        (lambda: split_per_class(Y, per_class=300), "Class 0 has 200 labelled nodes, fewer"),
+        (lambda: split_per_class(Y, per_class=100), "leave 300 labelled nodes, but 1500"),
+        (lambda: split_by_fraction(Y, train=0.9, val=0.2), "add up to at most 1, got 1.1"),
+        (lambda: split_by_fraction(Y, train=-0.1, val=0.2), "at least 0"),
+        (lambda: split_by_fraction(Y, train=0.0, val=0.2), "training set is empty"),
+        (lambda: split_by_fraction(Y * 0 - 1), "No node has a label"),
+    ],
+)
+def test_impossible_splits_are_refused(make, message):
+    with pytest.raises(DataError, match=message):
+        make()

@@ -1,0 +1,142 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from akgnn.data.catalogue import load_dataset
+from akgnn.data.splits import Split
+from akgnn.errors import DivergedError
+from akgnn.models.akgnn import AKGNN
+from akgnn.training.loop import fit, make_optimizer
+from akgnn.training.settings import TrainSettings
+
+DATA = load_dataset("csbm:num_nodes=400,homophily=0.8,signal=6")
+SHORT = TrainSettings(epochs=30, patience=10)
+
+
+def build(seed=0, data=DATA, **options):
+    generator = torch.Generator().manual_seed(seed)
+    return AKGNN(data.num_features, 16, data.num_classes, generator=generator, **options)
+
+
+def test_learns_an_easy_graph():
+    result = fit(build(), DATA, TrainSettings(epochs=200))
+    assert result.test_accuracy > 90
+    assert result.test_macro_f1 > 90
+
+
+def test_a_run_repeats_bit_for_bit():
+    first, second = build(), build()
+    one, other = fit(first, DATA, SHORT, seed=3), fit(second, DATA, SHORT, seed=3)
+    assert one.history == other.history
+    assert replace(one, seconds=0.0) == replace(other, seconds=0.0)
+    for a, b in zip(first.parameters(), second.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_the_seed_changes_the_masks():
+    one, other = fit(build(), DATA, SHORT, seed=3), fit(build(), DATA, SHORT, seed=4)
+    assert one.history.val_loss != other.history.val_loss
+
+
+def test_global_generators_neither_matter_nor_move():
+    torch.manual_seed(1)
+    one = fit(build(), DATA, SHORT)
+    torch.manual_seed(2)
+    before = torch.get_rng_state()
+    other = fit(build(), DATA, SHORT)
+    assert one.history == other.history
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_best_weights_are_restored():
+    model = build()
+    # A high rate makes the last epochs worse than the best.
+    settings = TrainSettings(epochs=60, patience=60, learning_rate=0.3)
+    result = fit(model, DATA, settings)
+    assert result.best_epoch < result.epochs
+    assert result.best_epoch == 1 + min(range(60), key=result.history.val_loss.__getitem__)
+    model.eval()
+    nodes = DATA.split.val
+    with torch.no_grad():
+        logits = model(DATA.x, DATA.graph)[nodes]
+    loss = torch.nn.functional.cross_entropy(logits, DATA.y[nodes])
+    assert float(loss) == pytest.approx(result.val_loss, rel=1e-6)
+    assert result.lambda_max == tuple(model.lambda_max.tolist())
+
+
+def test_stops_after_patience():
+    result = fit(build(), DATA, TrainSettings(epochs=500, patience=5, learning_rate=0.1))
+    assert result.epochs == result.best_epoch + 5
+
+
+def test_accuracy_can_choose_the_epoch():
+    result = fit(build(), DATA, replace(SHORT, stop_on="accuracy"))
+    assert result.val_accuracy == max(result.history.val_accuracy)
+
+
+def test_test_labels_are_not_looked_at_before_the_end():
+    y = DATA.y.clone()
+    y[DATA.split.test] = (y[DATA.split.test] + 1) % DATA.num_classes
+    one, other = fit(build(), DATA, SHORT), fit(build(), replace(DATA, y=y), SHORT)
+    assert one.history == other.history
+    assert one.best_epoch == other.best_epoch
+    assert one.test_accuracy != other.test_accuracy
+
+
+def test_there_may_be_no_test_nodes():
+    split = Split("no-test", DATA.split.train, DATA.split.val, DATA.split.test[:0])
+    result = fit(build(), DATA.with_split(split), SHORT)
+    assert result.test_accuracy != result.test_accuracy
+
+
+@pytest.mark.parametrize("stop_at", [1, 7, 29])
+def test_a_resumed_run_ends_as_an_uninterrupted_one(stop_at):
+    whole = fit(build(), DATA, SHORT, seed=5)
+    kept = []
+
+    class StopError(Exception):
+        pass
+
+    def stop(history, snapshot):
+        if len(history) == stop_at:
+            kept.append(snapshot())
+            raise StopError
+
+    with pytest.raises(StopError):
+        fit(build(), DATA, SHORT, seed=5, after_epoch=stop)
+    model = build(seed=99)
+    resumed = fit(model, DATA, SHORT, seed=5, resume=kept[0])
+    assert replace(resumed, seconds=0.0) == replace(whole, seconds=0.0)
+
+
+def test_an_exploding_loss_names_epoch_and_cause():
+    settings = TrainSettings(learning_rate=1e30, epochs=50)
+    with pytest.raises(
+        DivergedError, match=r"at epoch \d+: the learning rate 1e\+30 is likely too high"
+    ):
+        fit(build(), DATA, settings)
+    huge = replace(DATA, x=DATA.x * 1e37)
+    with pytest.raises(DivergedError, match="very large features"):
+        fit(build(), huge, TrainSettings(epochs=5))
+
+
+def test_phi_may_have_its_own_rate_and_decay():
+    def groups(**options):
+        optimizer = make_optimizer(build(), TrainSettings(**options))
+        return [(len(g["params"]), g["lr"], g["weight_decay"]) for g in optimizer.param_groups]
+
+    assert groups() == [(4, 0.01, 5e-4), (5, 0.01, 5e-4)]
+    assert groups(phi_learning_rate=0.1, phi_weight_decay=0.0) == [(4, 0.01, 5e-4), (5, 0.1, 0.0)]
+
+
+def test_fixed_lambdas_are_not_handed_to_the_optimizer():
+    optimizer = make_optimizer(build(learn_lambda=False), TrainSettings())
+    assert sum(len(group["params"]) for group in optimizer.param_groups) == 4
+
+
+@pytest.mark.gpu
+def test_gpu_training_learns_too():
+    data = DATA.to("cuda")
+    result = fit(build().cuda(), data, TrainSettings(epochs=200))
+    assert result.test_accuracy > 90

@@ -1,0 +1,56 @@
+import pytest
+
+from akgnn.data.catalogue import dataset_names
+from akgnn.errors import SettingsError, UnknownNameError
+from akgnn.models.registry import MODELS
+from akgnn.training.presets import list_presets, load_preset
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_preset_of_every_model_is_valid_on_every_data_set(model):
+    for name, about in list_presets(model).items():
+        assert about
+        for dataset in dataset_names():
+            load_preset(model, name, dataset)
+
+
+@pytest.mark.parametrize("dataset", ["cora", "citeseer", "pubmed"])
+def test_the_papers_settings(dataset):
+    preset = load_preset("akgnn", "paper", dataset)
+    model, training = preset.model, preset.training
+    assert (model.num_layers, model.hidden_channels) == (5, 64)
+    assert model.input_dropout == model.layer_dropout == 0.6
+    assert (model.readout, model.normalisation) == ("sum", "sym")
+    assert model.initialisation == "glorot_normal"
+    assert (training.learning_rate, training.weight_decay, training.patience) == (0.01, 5e-4, 100)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "layers", "hidden"), [("cora", 6, 64), ("citeseer", 5, 64), ("pubmed", 8, 128)]
+)
+def test_the_authors_code(dataset, layers, hidden):
+    preset = load_preset("akgnn", "authors-code", dataset)
+    model = preset.model
+    assert (model.num_layers, model.hidden_channels) == (layers, hidden)
+    assert (model.readout, model.normalisation) == ("concat", "row")
+    assert (model.activation, model.initialisation) == ("leaky_relu", "uniform")
+    assert model.input_dropout == 0
+    assert model.transform_dropout == model.layer_dropout == model.classifier_dropout == 0.6
+    assert preset.training.learning_rate == 0.05
+
+
+def test_changes_reach_model_and_training():
+    preset = load_preset("akgnn", "paper", "cora").updated({"num_layers": "8", "epochs": "3"})
+    assert (preset.model.num_layers, preset.training.epochs) == (8, 3)
+
+
+def test_wrong_names_and_values_are_answered():
+    preset = load_preset("akgnn", "paper", "cora")
+    with pytest.raises(UnknownNameError, match="Did you mean 'num_layers'"):
+        preset.updated({"num_layer": "8"})
+    with pytest.raises(SettingsError, match="num_layers must be a whole number"):
+        preset.updated({"num_layers": "many"})
+    with pytest.raises(UnknownNameError, match=r"Unknown preset 'papr'.*Did you mean 'paper'"):
+        load_preset("akgnn", "papr", "cora")
+    with pytest.raises(UnknownNameError, match="Unknown model"):
+        list_presets("gcm")

@@ -1,0 +1,199 @@
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+
+from akgnn.data.splits import Split
+from akgnn.errors import (
+    CheckpointError,
+    DeviceError,
+    DivergedError,
+    InterruptedRunError,
+    RunFolderError,
+)
+from akgnn.training.checkpoint import RunFolder
+from akgnn.training.run import (
+    RunPlan,
+    RunSettings,
+    choose_device,
+    load_model,
+    read_result,
+    train_run,
+)
+
+DATASET = "csbm:num_nodes=200,homophily=0.8"
+
+
+def make_plan(seed=0, **changes):
+    settings = {"epochs": 12, "hidden_channels": 8, **changes}
+    return RunPlan.make(RunSettings(dataset=DATASET, seed=seed), settings)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return RunFolder(tmp_path / "run")
+
+
+def stop_after(epochs):
+    """A question that is answered with yes from the n-th time on."""
+    asked = iter(range(1, 1000))
+    return lambda: next(asked) >= epochs
+
+
+def same(one, other):
+    return replace(one.fit, seconds=0.0) == replace(other.fit, seconds=0.0)
+
+
+def test_a_finished_run_can_be_read_again(folder):
+    plan = make_plan()
+    result = train_run(plan, plan.load(), folder)
+    assert read_result(folder) == result
+    assert sorted(item.name for item in folder.path.iterdir()) == [
+        "run.json",
+        "weights.safetensors",
+    ]
+
+
+def test_the_record_says_everything(folder):
+    plan = make_plan(seed=4)
+    train_run(plan, plan.load(), folder)
+    record = json.loads((folder.path / "run.json").read_text())
+    assert record["status"] == "finished"
+    assert record["settings"]["run"]["seed"] == 4
+    assert record["settings"]["model"]["hidden_channels"] == 8
+    assert record["settings"]["training"]["epochs"] == 12
+    assert record["data"]["split"] == plan.load().split.label
+    assert record["data"]["class_names"] == ["0", "1", "2", "3"]
+    assert {"python", "akgnn", "torch", "numpy"} <= set(record["versions"])
+    assert len(record["history"]["val_loss"]) == record["result"]["epochs"] == 12
+    assert len(record["result"]["lambda_max"]) == 5
+
+
+def test_the_kept_model_predicts_as_the_trained_one(folder):
+    plan = make_plan()
+    data = plan.load()
+    result = train_run(plan, data, folder)
+    again, model = load_model(folder)
+    assert again == result
+    nodes = data.split.test
+    with torch.no_grad():
+        predicted = model(data.x, data.graph)[nodes].argmax(1)
+    assert 100 * float((predicted == data.y[nodes]).double().mean()) == pytest.approx(
+        result.fit.test_accuracy
+    )
+
+
+@pytest.mark.parametrize("epochs", [1, 5])
+def test_an_interrupted_run_goes_on_to_the_same_end(folder, epochs):
+    plan = make_plan()
+    whole = train_run(plan, plan.load())
+    with pytest.raises(InterruptedRunError, match=f"Stopped after epoch {epochs}"):
+        train_run(plan, plan.load(), folder, should_stop=stop_after(epochs))
+    with pytest.raises(RunFolderError, match="has not finished"):
+        read_result(folder)
+    assert same(train_run(plan, plan.load(), folder, resume=True), whole)
+    assert same(read_result(folder), whole)
+
+
+def test_states_are_kept_on_the_way(folder):
+    plan = make_plan()
+    seen = []
+
+    def look(history):
+        kept = folder.read_snapshot(folder.read())
+        seen.append(0 if kept is None else len(kept.history))
+
+    train_run(plan, plan.load(), folder, checkpoint_seconds=0.0, after_epoch=look)
+    assert seen == list(range(12))
+
+
+def test_a_run_with_no_epoch_kept_starts_anew(folder):
+    plan = make_plan()
+    folder.prepare()
+    data = plan.load()
+    whole = train_run(plan, data)
+    with pytest.raises(ZeroDivisionError):
+        train_run(plan, data, folder, after_epoch=lambda history: 1 / 0)
+    assert folder.read_snapshot(folder.read()) is None
+    assert same(train_run(plan, data, folder, resume=True), whole)
+
+
+def test_resuming_a_finished_run_shows_its_result(folder):
+    plan = make_plan()
+    result = train_run(plan, plan.load(), folder)
+    again = train_run(plan, plan.load(), folder, resume=True, after_epoch=lambda history: 1 / 0)
+    assert again == result
+
+
+def test_resuming_where_nothing_is_starts_a_run(folder):
+    plan = make_plan()
+    assert same(train_run(plan, plan.load(), folder, resume=True), train_run(plan, plan.load()))
+
+
+def test_another_run_is_not_overwritten(folder):
+    plan = make_plan()
+    train_run(plan, plan.load(), folder)
+    with pytest.raises(RunFolderError, match="holds a run already"):
+        train_run(plan, plan.load(), folder)
+    other = make_plan(seed=1)
+    with pytest.raises(RunFolderError, match="holds another run: its seed is 0, not 1"):
+        train_run(other, other.load(), folder, resume=True)
+    deeper = make_plan(num_layers=2)
+    with pytest.raises(RunFolderError, match="its num_layers is 5, not 2"):
+        train_run(deeper, deeper.load(), folder, resume=True)
+
+
+def test_weights_of_another_model_are_refused(folder, tmp_path):
+    plan, wider = make_plan(), make_plan(hidden_channels=9)
+    train_run(plan, plan.load(), folder)
+    other = RunFolder(tmp_path / "other")
+    train_run(wider, wider.load(), other)
+    content = folder.read()
+    del content["format"]
+    folder.write(content, other.read_weights(other.read()), "weights.safetensors")
+    with pytest.raises(CheckpointError, match="do not fit the model"):
+        load_model(folder)
+
+
+def test_an_incomplete_record_is_refused(folder):
+    folder.prepare()
+    folder.write({"status": "finished", "result": {}}, None)
+    with pytest.raises(CheckpointError, match="incomplete record"):
+        read_result(folder)
+
+
+def test_devices_are_checked():
+    assert choose_device("cpu").type == "cpu"
+    assert choose_device("auto").type in ("cpu", "cuda")
+    with pytest.raises(DeviceError, match="Unknown device 'gpu'"):
+        choose_device("gpu")
+    with pytest.raises(DeviceError, match="not supported"):
+        choose_device("meta")
+
+
+def test_a_missing_gpu_is_said(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    with pytest.raises(DeviceError, match="No CUDA GPU is available here; use --device cpu"):
+        choose_device("cuda")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with pytest.raises(DeviceError, match=r"There is no cuda:3; this machine has 1 GPU"):
+        choose_device("cuda:3")
+
+
+def test_a_failed_run_is_remembered_as_failed(folder):
+    plan = make_plan(learning_rate=1e30)
+    with pytest.raises(DivergedError):
+        train_run(plan, plan.load(), folder)
+    with pytest.raises(RunFolderError, match=r"failed\. The \w+ loss became nan at epoch \d+"):
+        train_run(plan, plan.load(), folder, resume=True)
+
+
+def test_a_run_without_test_nodes_is_kept_as_valid_json(folder):
+    plan = make_plan()
+    data = plan.load()
+    data = data.with_split(Split("no-test", data.split.train, data.split.val, data.y[:0]))
+    train_run(plan, data, folder)
+    text = (folder.path / "run.json").read_text()
+    assert "NaN" not in text
+    assert read_result(folder).fit.test_accuracy != read_result(folder).fit.test_accuracy
