@@ -5,13 +5,14 @@ import platform
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
+import akgnn
 from akgnn.data.catalogue import FeatureTransform, load_dataset
 from akgnn.data.node_data import NodeData
 from akgnn.errors import (
@@ -290,5 +291,10 @@ def _check_same_run(folder: RunFolder, kept: Mapping[str, Any], content: Mapping
 
 
 def _versions() -> dict[str, str]:
-    packages = {name: version(name) for name in ("akgnn", "torch", "numpy")}
-    return {"python": platform.python_version(), **packages, "platform": platform.platform()}
+    return {
+        "python": platform.python_version(),
+        "akgnn": akgnn.__version__,
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "platform": platform.platform(),
+    }
