@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.autograd import gradcheck
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from akgnn.errors import GraphError, SettingsError
 from akgnn.graph import Graph
@@ -196,3 +197,29 @@ def test_wrong_weights_are_refused(a, w, form, message):
     graph = random_graph(9)
     with pytest.raises(SettingsError, match=message):
         adaptive_propagate(graph, torch.ones(graph.num_nodes, 2), a, w, normalisation=form)
+
+
+class LargestTensor(TorchDispatchMode):
+    """Remembers the size of the largest tensor that any operation made."""
+
+    size = 0
+
+    def __torch_dispatch__(self, function, types, arguments=(), options=None):
+        out = function(*arguments, **(options or {}))
+        for tensor in out if isinstance(out, tuple | list) else [out]:
+            # A sparse tensor counts the zeros it does not store.
+            if isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided:
+                self.size = max(self.size, tensor.numel())
+        return out
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("shape", [(), (8,)])
+def test_no_tensor_is_larger_than_the_signal_or_the_edges(dtype, form, shape):
+    graph = random_graph(10, num_nodes=2000, num_edges=3000)
+    h = torch.randn(2000, 8, dtype=dtype, requires_grad=True)
+    a = torch.ones(shape, dtype=dtype, requires_grad=True)
+    with LargestTensor() as largest:
+        adaptive_propagate(graph, h, a, normalisation=form).sum().backward()
+    assert h.numel() <= largest.size <= max(h.numel(), graph.num_edges)
