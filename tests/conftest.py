@@ -8,6 +8,11 @@ settings.register_profile("akgnn", deadline=None, max_examples=60, derandomize=T
 settings.load_profile("akgnn")
 
 
+@pytest.fixture(autouse=True)
+def _same_numbers_every_time() -> None:
+    torch.manual_seed(0)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if torch.cuda.is_available():
         return

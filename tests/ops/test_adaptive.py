@@ -102,7 +102,8 @@ def test_lower_precision_follows_the_specification(device, dtype, tolerance, sha
     wide = [x.double() for x in (h, a, w)]
     expected = with_gradients(adaptive_propagate_reference, graph, *wide, form, grad.double())
     for one, other in zip(found, expected, strict=True):
-        scale = other.abs().max().item()
+        # The gradients of the weights are sums in which large terms cancel.
+        scale = max(other.abs().max().item(), 1.0)
         torch.testing.assert_close(one.cpu().double(), other, rtol=0, atol=tolerance * scale)
 
 
