@@ -158,7 +158,7 @@ class Graph:
         counts = self.adjacency.pattern.rowptr.diff()
         weight = self.edge_weight
         if weight is None:
-            return counts.to(torch.get_default_dtype())
+            return counts.float()
         degree = torch.zeros(self.num_nodes, dtype=weight.dtype, device=weight.device)
         return degree.index_add_(0, self.adjacency.pattern.row, weight)
 

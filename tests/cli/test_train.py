@@ -1,6 +1,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -79,6 +80,16 @@ def test_several_seeds_are_kept_side_by_side(tmp_path, capsys):
     assert sorted(item.name for item in (tmp_path / "runs").iterdir()) == ["seed-0", "seed-1"]
 
 
+def test_resuming_several_seeds_needs_no_other_option(tmp_path, capsys):
+    out = ["--seeds", "3", "--out", str(tmp_path / "runs")]
+    whole = run_json(["train", *TOY, *out], capsys)
+    # As if the run had been killed before the last of three seeds.
+    shutil.rmtree(tmp_path / "runs" / "seed-2")
+    again = run_json(["train", *out, "--resume"], capsys)
+    assert again["runs"][:2] == whole["runs"][:2]
+    assert again["runs"][2] | {"seconds": 0} == whole["runs"][2] | {"seconds": 0}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -155,9 +166,9 @@ def finish(out, *arguments):
     return {**json.loads(stdout), "seconds": None}
 
 
-def wait_for_epochs(out):
+def wait_for_epochs(out, process):
     deadline = time.monotonic() + 60
-    while not list(out.glob("state-*")):
+    while not list(out.glob("state-*")) and process.poll() is None:
         assert time.monotonic() < deadline, "no state was written"
         time.sleep(0.01)
 
@@ -169,7 +180,7 @@ def test_runs_killed_at_random_moments_resume_to_the_same_end(tmp_path):
         out = tmp_path / f"killed-{number}"
         process = start(out, *LONG, "--checkpoint-seconds", "0")
         if number % 4:
-            wait_for_epochs(out)
+            wait_for_epochs(out, process)
         time.sleep(moments.uniform(0, 1.5))
         process.kill()
         process.communicate()
@@ -182,7 +193,7 @@ def test_a_request_to_stop_leaves_a_state_to_go_on_from(tmp_path, number):
     out = tmp_path / "run"
     long = [*LONG[:2], "--set", "epochs=100000", "--set", "patience=100000"]
     process = start(out, *long, "--checkpoint-seconds", "0")
-    wait_for_epochs(out)
+    wait_for_epochs(out, process)
     process.send_signal(number)
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 1

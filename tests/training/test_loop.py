@@ -121,13 +121,17 @@ def test_an_exploding_loss_names_epoch_and_cause():
         fit(build(), huge, TrainSettings(epochs=5))
 
 
-def test_phi_may_have_its_own_rate_and_decay():
+def test_each_kind_of_parameter_has_its_rate_and_decay():
     def groups(**options):
         optimizer = make_optimizer(build(), TrainSettings(**options))
         return [(len(g["params"]), g["lr"], g["weight_decay"]) for g in optimizer.param_groups]
 
-    assert groups() == [(4, 0.01, 5e-4), (5, 0.01, 5e-4)]
-    assert groups(phi_learning_rate=0.1, phi_weight_decay=0.0) == [(4, 0.01, 5e-4), (5, 0.1, 0.0)]
+    assert groups() == [(2, 0.01, 5e-4), (2, 0.01, 0.0), (5, 0.01, 5e-4)]
+    assert groups(decay_biases=True, phi_learning_rate=0.1, phi_weight_decay=0.0) == [
+        (2, 0.01, 5e-4),
+        (2, 0.01, 5e-4),
+        (5, 0.1, 0.0),
+    ]
 
 
 def test_fixed_lambdas_are_not_handed_to_the_optimizer():

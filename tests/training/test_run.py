@@ -7,20 +7,13 @@ import torch
 from akgnn.data.splits import Split
 from akgnn.errors import (
     CheckpointError,
-    DeviceError,
     DivergedError,
     InterruptedRunError,
     RunFolderError,
 )
 from akgnn.training.checkpoint import RunFolder
-from akgnn.training.run import (
-    RunPlan,
-    RunSettings,
-    choose_device,
-    load_model,
-    read_result,
-    train_run,
-)
+from akgnn.training.plan import RunPlan, RunSettings
+from akgnn.training.run import load_model, read_result, train_run
 
 DATASET = "csbm:num_nodes=200,homophily=0.8"
 
@@ -161,24 +154,6 @@ def test_an_incomplete_record_is_refused(folder):
     folder.write({"status": "finished", "result": {}}, None)
     with pytest.raises(CheckpointError, match="incomplete record"):
         read_result(folder)
-
-
-def test_devices_are_checked():
-    assert choose_device("cpu").type == "cpu"
-    assert choose_device("auto").type in ("cpu", "cuda")
-    with pytest.raises(DeviceError, match="Unknown device 'gpu'"):
-        choose_device("gpu")
-    with pytest.raises(DeviceError, match="not supported"):
-        choose_device("meta")
-
-
-def test_a_missing_gpu_is_said(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    with pytest.raises(DeviceError, match="No CUDA GPU is available here; use --device cpu"):
-        choose_device("cuda")
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    with pytest.raises(DeviceError, match=r"There is no cuda:3; this machine has 1 GPU"):
-        choose_device("cuda:3")
 
 
 def test_a_failed_run_is_remembered_as_failed(folder):

@@ -34,7 +34,8 @@ def predict(
     import torch
 
     from akgnn.training.checkpoint import RunFolder
-    from akgnn.training.run import choose_device, load_model
+    from akgnn.training.device import choose_device
+    from akgnn.training.run import load_model
 
     place = choose_device(device)
     result, model = load_model(RunFolder(run))

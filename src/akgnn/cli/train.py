@@ -14,7 +14,8 @@ from akgnn.errors import InterruptedRunError, SettingsError
 
 if TYPE_CHECKING:
     from akgnn.training.checkpoint import RunFolder
-    from akgnn.training.run import RunPlan, RunResult
+    from akgnn.training.plan import RunPlan
+    from akgnn.training.run import RunResult
 
 
 def train(
@@ -51,7 +52,8 @@ def train(
     if seeds is not None and seeds < 1:
         raise SettingsError(f"--seeds must be at least 1, got {seeds}.")
     from akgnn.training.checkpoint import RunFolder
-    from akgnn.training.run import choose_device, train_run
+    from akgnn.training.device import choose_device
+    from akgnn.training.run import train_run
 
     options = {
         "dataset": dataset,
@@ -64,24 +66,24 @@ def train(
     }
     given = {name: value for name, value in options.items() if value is not None}
     place = choose_device(device)
-    jobs: list[tuple[RunPlan, RunFolder | None]] = []
-    for number in range(seed or 0, (seed or 0) + (seeds or 1)):
-        path = out if out is None or seeds is None else out / f"seed-{number}"
-        folder = None if path is None else RunFolder(path)
-        if folder is not None and not resume:
-            folder.check_free()
-        which = given if seeds is None else {**given, "seed": number}
-        jobs.append((_plan(which, _parsed(changes), folder if resume else None), folder))
-    data = jobs[0][0].load(data_root).to(place)
+    several = None if seeds is None else range(seed or 0, (seed or 0) + seeds)
+    folders: list[RunFolder | None] = [None] * (seeds or 1)
+    if out is not None:
+        paths = [out] if several is None else [out / f"seed-{number}" for number in several]
+        folders = [RunFolder(path) for path in paths]
+    plan = _plan(given, _parsed(changes), folders, resume)
+    plans = [plan] if several is None else [plan.with_seed(number) for number in several]
+
+    data = plan.load(data_root).to(place)
     results = []
-    with stop_requests() as should_stop, training_progress(len(jobs)) as show:
-        for number, (plan, run_folder) in enumerate(jobs):
+    with stop_requests() as should_stop, training_progress(len(plans)) as show:
+        for number, (plan, folder) in enumerate(zip(plans, folders, strict=True)):
             patience = plan.preset.training.patience
             try:
                 result = train_run(
                     plan,
                     data,
-                    run_folder,
+                    folder,
                     resume=resume,
                     checkpoint_seconds=checkpoint_seconds,
                     after_epoch=partial(show, number, patience),
@@ -113,14 +115,22 @@ def summary_of(results: Sequence["RunResult"]) -> dict[str, Any]:
     }
 
 
-def _plan(which: dict[str, Any], changes: dict[str, str], folder: "RunFolder | None") -> "RunPlan":
-    """The plan that the options say; a run to resume brings its own, which they may repeat."""
-    from akgnn.training.run import RunPlan, RunSettings
+def _plan(
+    given: dict[str, Any],
+    changes: dict[str, str],
+    folders: Sequence["RunFolder | None"],
+    resume: bool,
+) -> "RunPlan":
+    """The plan that the options say. A run to go on with brings its own, which they may repeat."""
+    from akgnn.training.plan import RunPlan, RunSettings
 
-    if folder is None or not folder.holds_run():
-        return RunPlan.make(RunSettings.from_mapping(which), changes)
-    kept = RunPlan.from_record(folder.read())
-    return RunPlan(kept.which.updated(which), kept.preset.updated(changes))
+    for folder in folders:
+        if folder is not None and not resume:
+            folder.check_free()
+        elif folder is not None and folder.holds_run():
+            kept = RunPlan.from_record(folder.read())
+            return RunPlan(kept.which.updated(given), kept.preset.updated(changes))
+    return RunPlan.make(RunSettings.from_mapping(given), changes)
 
 
 def _parsed(changes: list[str]) -> dict[str, str]:

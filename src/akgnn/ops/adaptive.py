@@ -201,9 +201,8 @@ class _AdaptivePropagate(torch.autograd.Function):
         kernel = _Kernel.build(graph, h, a, w, form)
         out = kernel.add_own(kernel.sum_neighbours(h), h)
         ctx.kernel, ctx.form = kernel, form
-        ctx.shapes = tuple(x.shape if isinstance(x, Tensor) else None for x in (a, w))
         if any(ctx.needs_input_grad[2:4]):
-            ctx.save_for_backward(h, out)
+            ctx.save_for_backward(h, out, *(x if isinstance(x, Tensor) else None for x in (a, w)))
         return out
 
     @staticmethod
@@ -215,7 +214,7 @@ class _AdaptivePropagate(torch.autograd.Function):
         if not (a_learns or w_learns):
             return None, kernel.add_own(neighbours, grad), None, None, None
 
-        h, out = ctx.saved_tensors
+        h, out, a, w = ctx.saved_tensors
         # Taken now: `add_own` overwrites the neighbours' part.
         direct_w = _dot(torch.ones_like(kernel.inverse), h, neighbours) if w_learns else None
         grad_h = kernel.add_own(neighbours, grad)
@@ -228,15 +227,14 @@ class _AdaptivePropagate(torch.autograd.Function):
         grad_a = grad_w = None
         if a_learns:
             grad_a = _dot(kernel.inverse, h, grad) - through_c(kernel.inverse)
-            grad_a = _fit(grad_a, ctx.shapes[0], h.dtype)
+            grad_a = _fit(grad_a, a)
         if direct_w is not None:
-            assert isinstance(kernel.w, Tensor)
-            grad_w = direct_w - kernel.w.sign() * through_c(kernel.degree * kernel.inverse)
-            grad_w = _fit(grad_w, ctx.shapes[1], h.dtype)
+            grad_w = direct_w - w.sign().reshape(-1) * through_c(kernel.degree * kernel.inverse)
+            grad_w = _fit(grad_w, w)
         return None, grad_h, grad_a, grad_w, None
 
 
-def _fit(grad: Tensor, shape: torch.Size, dtype: torch.dtype) -> Tensor:
-    """Give a weight's gradient the weight's shape: summed where one number serves all channels."""
-    total = grad.sum() if shape.numel() == 1 else grad
-    return total.reshape(shape).to(dtype)
+def _fit(grad: Tensor, weight: Tensor) -> Tensor:
+    """Give a gradient the form of its weight: summed where one number serves all channels."""
+    total = grad.sum() if weight.numel() == 1 else grad
+    return total.reshape(weight.shape).to(weight.dtype)

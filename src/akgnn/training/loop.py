@@ -119,21 +119,24 @@ def fit(
 
 
 def make_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Adam:
-    """Adam, with the kernels' scalars φ in a group of their own."""
-    learning = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
-    phi = [parameter for name, parameter in learning if name.endswith("phi")]
-    others = [parameter for name, parameter in learning if not name.endswith("phi")]
-    rate, decay = settings.phi_learning_rate, settings.phi_weight_decay
-    groups: list[dict[str, Any]] = [{"params": others}]
-    if phi:
-        groups.append(
-            {
-                "params": phi,
-                "lr": settings.learning_rate if rate is None else rate,
-                "weight_decay": settings.weight_decay if decay is None else decay,
-            }
-        )
-    return torch.optim.Adam(groups, lr=settings.learning_rate, weight_decay=settings.weight_decay)
+    """Adam, with rate and decay of each kind of parameter: matrices, biases, the scalars φ."""
+    rate, decay = settings.learning_rate, settings.weight_decay
+    phi_rate, phi_decay = settings.phi_learning_rate, settings.phi_weight_decay
+    groups: dict[str, dict[str, Any]] = {
+        "weight": {"params": []},
+        "bias": {"params": [], "weight_decay": decay if settings.decay_biases else 0.0},
+        "phi": {
+            "params": [],
+            "lr": rate if phi_rate is None else phi_rate,
+            "weight_decay": decay if phi_decay is None else phi_decay,
+        },
+    }
+    for name, parameter in model.named_parameters():
+        kind = name.rpartition(".")[2]
+        if parameter.requires_grad:
+            groups[kind if kind in groups else "weight"]["params"].append(parameter)
+    used = [group for group in groups.values() if group["params"]]
+    return torch.optim.Adam(used, lr=rate, weight_decay=decay)
 
 
 def _step(

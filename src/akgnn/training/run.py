@@ -1,11 +1,10 @@
-"""One run from its settings to its record: data, model, training, folder."""
+"""One run from its plan to its record: training, and the folder that keeps it."""
 
 import math
 import platform
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,99 +12,18 @@ import torch
 from torch import nn
 
 import akgnn
-from akgnn.data.catalogue import FeatureTransform, load_dataset
 from akgnn.data.node_data import NodeData
 from akgnn.errors import (
     CheckpointError,
-    DeviceError,
     DivergedError,
     InterruptedRunError,
     RunFolderError,
 )
-from akgnn.models.registry import build_model, find_model
-from akgnn.settings import Settings
+from akgnn.models.registry import build_model
 from akgnn.training.checkpoint import FINAL_WEIGHTS, RunFolder
 from akgnn.training.history import History
 from akgnn.training.loop import FitResult, Snapshot, fit
-from akgnn.training.presets import Preset, load_preset
-from akgnn.training.settings import TrainSettings
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunSettings(Settings):
-    """Which run: data, model and seed. What the preset says can be changed one by one.
-
-    Attributes:
-        dataset: Name of the data set.
-        split: As `load_dataset` reads it; the data set's own if None.
-        split_seed: Of a random split.
-        features: How features are prepared.
-        model: Name of the model.
-        preset: Name of the model's preset.
-        seed: Of the initial weights and the dropout masks.
-    """
-
-    dataset: str = "cora"
-    split: str | None = None
-    split_seed: int = 0
-    features: FeatureTransform = "auto"
-    model: str = "akgnn"
-    preset: str = "paper"
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class RunPlan:
-    """A run with all its settings decided.
-
-    Attributes:
-        which: Data, model and seed.
-        preset: Settings of the model and of training.
-    """
-
-    which: RunSettings
-    preset: Preset
-
-    @classmethod
-    def make(cls, which: RunSettings, changes: Mapping[str, Any] | None = None) -> "RunPlan":
-        """Decide the settings: those of the preset, with `changes`."""
-        dataset = which.dataset.partition(":")[0]
-        return cls(which, load_preset(which.model, which.preset, dataset).updated(changes or {}))
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> "RunPlan":
-        """Read the settings that a run folder keeps."""
-        kept = record["settings"]
-        which = RunSettings.from_mapping(kept["run"])
-        model = find_model(which.model).settings.from_mapping(kept["model"])
-        return cls(which, Preset(model, TrainSettings.from_mapping(kept["training"])))
-
-    def to_dict(self) -> dict[str, Any]:
-        """All settings by kind and name."""
-        return {
-            "run": self.which.to_dict(),
-            "model": self.preset.model.to_dict(),
-            "training": self.preset.training.to_dict(),
-        }
-
-    def build(self, data: NodeData) -> nn.Module:
-        """The model, with the initial weights of the run's seed."""
-        which = self.which
-        model = build_model(
-            which.model, self.preset.model, data.num_features, data.num_classes, seed=which.seed
-        )
-        return model.to(data.y.device)
-
-    def load(self, data_root: Path | None = None) -> NodeData:
-        """The data."""
-        which = self.which
-        return load_dataset(
-            which.dataset,
-            split=which.split,
-            split_seed=which.split_seed,
-            features=which.features,
-            data_root=data_root,
-        )
+from akgnn.training.plan import RunPlan
 
 
 @dataclass(frozen=True)
@@ -140,25 +58,6 @@ _RESULT_FIELDS = (
     "seconds",
     "lambda_max",
 )
-
-
-def choose_device(name: str) -> torch.device:
-    """The device called `auto`, `cpu`, `cuda` or `cuda:1`; an error if this machine lacks it."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise DeviceError(f"Unknown device {name!r}; choose from auto, cpu, cuda.") from error
-    if device.type not in ("cpu", "cuda"):
-        raise DeviceError(f"Device {name!r} is not supported; choose from auto, cpu, cuda.")
-    if device.type == "cuda":
-        number = torch.cuda.device_count()
-        if number == 0:
-            raise DeviceError("No CUDA GPU is available here; use --device cpu.")
-        if (device.index or 0) >= number:
-            raise DeviceError(f"There is no {name}; this machine has {number} GPU(s), from cuda:0.")
-    return device
 
 
 def train_run(

@@ -12,7 +12,8 @@ class TrainSettings(Settings):
 
     Attributes:
         learning_rate: Of Adam.
-        weight_decay: L2 penalty on all parameters.
+        weight_decay: L2 penalty on weight matrices and φ.
+        decay_biases: Whether biases are penalised too.
         phi_learning_rate: Of the kernels' scalars φ, where it differs.
         phi_weight_decay: Of the kernels' scalars φ, where it differs.
         epochs: The most epochs.
@@ -22,6 +23,7 @@ class TrainSettings(Settings):
 
     learning_rate: float = positive(0.01)
     weight_decay: float = non_negative(5e-4)
+    decay_biases: bool = False
     phi_learning_rate: float | None = positive(None)
     phi_weight_decay: float | None = non_negative(None)
     epochs: int = count(2000)

@@ -1,0 +1,96 @@
+"""What a run is to be: data, model, seed and all settings, before anything is trained."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from akgnn.data.catalogue import FeatureTransform, load_dataset
+from akgnn.data.node_data import NodeData
+from akgnn.models.registry import build_model, find_model
+from akgnn.settings import Settings
+from akgnn.training.presets import Preset, load_preset
+from akgnn.training.settings import TrainSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings(Settings):
+    """Which run: data, model and seed. What the preset says can be changed one by one.
+
+    Attributes:
+        dataset: Name of the data set.
+        split: As `load_dataset` reads it; the data set's own if None.
+        split_seed: Of a random split.
+        features: How features are prepared.
+        model: Name of the model.
+        preset: Name of the model's preset.
+        seed: Of the initial weights and the dropout masks.
+    """
+
+    dataset: str = "cora"
+    split: str | None = None
+    split_seed: int = 0
+    features: FeatureTransform = "auto"
+    model: str = "akgnn"
+    preset: str = "paper"
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """A run with all its settings decided.
+
+    Attributes:
+        which: Data, model and seed.
+        preset: Settings of the model and of training.
+    """
+
+    which: RunSettings
+    preset: Preset
+
+    @classmethod
+    def make(cls, which: RunSettings, changes: Mapping[str, Any] | None = None) -> "RunPlan":
+        """Decide the settings: those of the preset, with `changes`."""
+        dataset = which.dataset.partition(":")[0]
+        return cls(which, load_preset(which.model, which.preset, dataset).updated(changes or {}))
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> "RunPlan":
+        """Read the settings that a run folder keeps."""
+        kept = record["settings"]
+        which = RunSettings.from_mapping(kept["run"])
+        model = find_model(which.model).settings.from_mapping(kept["model"])
+        return cls(which, Preset(model, TrainSettings.from_mapping(kept["training"])))
+
+    def with_seed(self, seed: int) -> "RunPlan":
+        """The same plan with another seed."""
+        return replace(self, which=replace(self.which, seed=seed))
+
+    def to_dict(self) -> dict[str, Any]:
+        """All settings by kind and name."""
+        return {
+            "run": self.which.to_dict(),
+            "model": self.preset.model.to_dict(),
+            "training": self.preset.training.to_dict(),
+        }
+
+    def build(self, data: NodeData) -> nn.Module:
+        """The model, with the initial weights of the run's seed."""
+        which = self.which
+        model = build_model(
+            which.model, self.preset.model, data.num_features, data.num_classes, seed=which.seed
+        )
+        return model.to(data.y.device)
+
+    def load(self, data_root: Path | None = None) -> NodeData:
+        """The data."""
+        which = self.which
+        return load_dataset(
+            which.dataset,
+            split=which.split,
+            split_seed=which.split_seed,
+            features=which.features,
+            data_root=data_root,
+        )

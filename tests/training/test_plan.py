@@ -1,0 +1,39 @@
+import pytest
+import torch
+
+from akgnn.errors import SettingsError, UnknownNameError
+from akgnn.training.plan import RunPlan, RunSettings
+
+
+def test_a_plan_survives_its_record():
+    which = RunSettings(dataset="csbm:homophily=0.2", split="60/20/20", split_seed=3, seed=4)
+    plan = RunPlan.make(which, {"num_layers": "8", "learning_rate": "0.1"})
+    assert RunPlan.from_record({"settings": plan.to_dict()}) == plan
+
+
+def test_the_preset_of_the_data_set_is_taken():
+    which = RunSettings(dataset="pubmed", preset="authors-code")
+    assert RunPlan.make(which).preset.model.num_layers == 8
+
+
+def test_the_seed_decides_the_initial_weights():
+    def weights(seed):
+        plan = RunPlan.make(RunSettings(dataset="csbm:num_nodes=100", seed=seed))
+        return next(plan.build(plan.load()).parameters())
+
+    assert torch.equal(weights(1), weights(1))
+    assert not torch.equal(weights(1), weights(2))
+
+
+def test_split_and_features_reach_the_data():
+    which = RunSettings(split="20-per-class", split_seed=7, features="raw")
+    data = RunPlan.make(which).load()
+    assert data.split.name == "random-20-per-class-seed-7"
+    assert data.x.value is None
+
+
+def test_wrong_plans_are_refused():
+    with pytest.raises(UnknownNameError, match="Did you mean 'akgnn'"):
+        RunPlan.make(RunSettings(model="agknn"))
+    with pytest.raises(SettingsError, match="seed must be a whole number"):
+        RunSettings(seed=0.5)
