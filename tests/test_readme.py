@@ -1,0 +1,46 @@
+"""The README's examples run, and its numbers stand in the records it names."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_python_examples_run(number, capsys):
+    example = re.findall(r"```python\n(.*?)```", README, flags=re.S)[number]
+    exec(compile(example.replace("epochs=200", "epochs=2"), "README.md", "exec"), {})
+    assert capsys.readouterr().out
+
+
+def test_every_linked_file_exists():
+    links = re.findall(r"\]\(([^)]+)\)", README)
+    assert links
+    for link in links:
+        assert (ROOT / link).exists(), link
+
+
+@pytest.mark.parametrize(
+    ("column", "name", "decimals"), [(0, "cora", 1), (1, "citeseer", 1), (2, "pubmed", 1)]
+)
+def test_the_accuracies_are_those_of_the_records(column, name, decimals):
+    record = json.loads((ROOT / "results" / "akgnn" / f"{name}.json").read_text())
+    row = next(line for line in README.splitlines() if line.startswith("| measured"))
+    shown = row.strip("| ").split("|")[column + 1].strip()
+    assert shown == f"{record['mean']:.{decimals}f} ± {record['std']:.{decimals}f}"
+    assert record["split"] in README
+    assert len(record["runs"]) == 10
+    assert all(run["preset"] == "paper" for run in record["runs"])
+
+
+def test_the_speeds_are_those_of_the_record():
+    figures = json.loads((ROOT / "results" / "bench" / "epoch.json").read_text())["milliseconds"]
+    for title, times in figures.items():
+        for peer, value in times.items():
+            if peer != "akgnn":
+                ratio = f"| {value / times['akgnn']:.1f} |"
+                assert ratio in README, f"{title}: {peer} {ratio}"
