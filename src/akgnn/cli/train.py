@@ -90,13 +90,13 @@ def train(
                     should_stop=should_stop,
                 )
             except InterruptedRunError as error:
-                raise InterruptedRunError(f"{error} {_how_to_go_on(out, seeds)}") from error
+                raise InterruptedRunError(f"{error} {_how_to_go_on(out, seed, seeds)}") from error
             results.append(result)
 
     if as_json:
         print_json(results[0].to_dict() if seeds is None else summary_of(results))
     else:
-        _print_results(results, str(place), out)
+        _print_results(results, str(place), out, seeds)
 
 
 def summary_of(results: Sequence["RunResult"]) -> dict[str, Any]:
@@ -141,14 +141,16 @@ def _parsed(changes: list[str]) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _how_to_go_on(out: Path | None, seeds: int | None) -> str:
+def _how_to_go_on(out: Path | None, seed: int | None, seeds: int | None) -> str:
     if out is None:
         return "Nothing was kept; with --out DIR a run can be resumed."
-    several = f" --seeds {seeds}" if seeds else ""
+    several = (f" --seed {seed}" if seed else "") + f" --seeds {seeds}" if seeds else ""
     return f"Go on with: akgnn train --out {out}{several} --resume"
 
 
-def _print_results(results: Sequence["RunResult"], device: str, out: Path | None) -> None:
+def _print_results(
+    results: Sequence["RunResult"], device: str, out: Path | None, seeds: int | None
+) -> None:
     first = results[0]
     data, which = first.data, first.plan.which
     print(
@@ -169,7 +171,8 @@ def _print_results(results: Sequence["RunResult"], device: str, out: Path | None
     else:
         _print_several(results)
     if out is not None:
-        print(f"Kept in {out}; see: akgnn inspect {out if len(results) == 1 else out / 'seed-0'}")
+        one = out if seeds is None else out / f"seed-{which.seed}"
+        print(f"Kept in {out}; see: akgnn inspect {one}")
 
 
 def _print_several(results: Sequence["RunResult"]) -> None:
