@@ -72,3 +72,10 @@ def graphs(draw: st.DrawFn, *, directed: bool = False) -> Graph:
         weight = torch.tensor(drawn, dtype=torch.float64)
     graph = Graph.from_edge_index(index, weight, num_nodes=num_nodes)
     return graph if directed else graph.symmetrised()
+
+
+def renormalised(graph: Graph) -> Tensor:
+    """GCN's matrix, densely."""
+    matrix = dense(graph) + torch.eye(graph.num_nodes, dtype=torch.float64)
+    scale = matrix.sum(1) ** -0.5
+    return scale[:, None] * matrix * scale[None, :]

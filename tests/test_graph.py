@@ -9,7 +9,7 @@ from torch_geometric.data import Data
 from akgnn.csr import CSR
 from akgnn.errors import GraphError
 from akgnn.graph import Graph
-from oracles import dense, graphs, random_graph
+from oracles import dense, graphs, random_graph, renormalised
 
 TRIANGLE = torch.tensor([[0, 1, 2, 1, 2, 0], [1, 2, 0, 0, 1, 2]])
 
@@ -190,3 +190,25 @@ def test_an_adjacency_with_self_loops_is_refused():
 def test_data_without_edges_is_refused():
     with pytest.raises(GraphError, match="has no edge_index"):
         Graph.from_pyg(Data(x=torch.ones(2, 2)))
+
+
+@given(graphs())
+def test_renormalised_equals_the_dense_matrix(graph):
+    found = graph.renormalised.to_dense(torch.float64)
+    torch.testing.assert_close(found, renormalised(graph), rtol=1e-6, atol=1e-6)
+
+
+@given(graphs())
+def test_largest_frequency_equals_the_dense_eigenvalue(graph):
+    matrix = dense(graph)
+    degree = matrix.sum(1)
+    scale = torch.where(degree > 0, degree, 1) ** -0.5 * (degree > 0)
+    laplacian = torch.eye(len(matrix)) - scale[:, None] * matrix * scale
+    expected = float(torch.linalg.eigvalsh(laplacian)[-1])
+    assert graph.largest_frequency == pytest.approx(expected, abs=1e-6)
+
+
+def test_largest_frequency_of_a_large_even_ring_is_two():
+    ring = torch.arange(30)
+    index = torch.stack([ring, ring.roll(1)])
+    assert Graph.from_edge_index(index).symmetrised().largest_frequency == pytest.approx(2)

@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from scipy import sparse
+from scipy.sparse.linalg import eigsh
 from torch import Tensor
 
 from akgnn.csr import CSR, Pattern, check_integers, check_range, check_values, rowptr_from_rows
@@ -181,6 +183,43 @@ class Graph:
     def transpose(self) -> "Graph":
         """The graph with every edge turned round; itself where it is symmetric."""
         return self if self.is_symmetric else Graph(self.adjacency.transpose)
+
+    @cached_property
+    def renormalised(self) -> CSR:
+        """GCN's matrix (D + I)^-1/2 (A + I) (D + I)^-1/2, for what needs its single entries."""
+        nodes = torch.arange(self.num_nodes, device=self.device)
+        row = torch.cat([self.adjacency.pattern.row.long(), nodes])
+        col = torch.cat([self.adjacency.pattern.col.long(), nodes])
+        weight = self.edge_weight
+        ones = torch.ones(len(row), dtype=self.degree.dtype, device=self.device)
+        value = ones if weight is None else torch.cat([weight, ones[: self.num_nodes]])
+        scale = (self.degree + 1).rsqrt()
+        order = torch.argsort(row * self.num_nodes + col)
+        row, col = row[order], col[order]
+        pattern = Pattern(rowptr_from_rows(row, self.num_nodes), col, self.adjacency.shape)
+        return CSR(pattern, scale[row] * value[order] * scale[col])
+
+    @cached_property
+    def largest_frequency(self) -> float:
+        """The largest eigenvalue of the normalised Laplacian I - D^-1/2 A D^-1/2."""
+        shape = self.adjacency.shape
+        source, target = self.edge_index.cpu().numpy()
+        scale = np.zeros(self.num_nodes)
+        degree = self.degree.cpu().numpy().astype(np.float64)
+        np.divide(
+            1,
+            np.sqrt(degree, where=degree > 0, out=np.ones_like(degree)),
+            where=degree > 0,
+            out=scale,
+        )
+        weight = 1.0 if self.edge_weight is None else self.edge_weight.cpu().numpy()
+        matrix = sparse.coo_array((weight * scale[source] * scale[target], (target, source)), shape)
+        laplacian = sparse.eye_array(self.num_nodes) - matrix
+        if self.num_nodes < 20:
+            return float(np.linalg.eigvalsh(laplacian.toarray())[-1])
+        # A fixed start makes the iteration, and with it every run, repeat.
+        start = np.random.default_rng(0).standard_normal(self.num_nodes)
+        return float(eigsh(laplacian, k=1, v0=start, return_eigenvectors=False)[0])
 
     def symmetrised(self) -> "Graph":
         """The undirected graph max(A, Aᵀ): an edge wherever there was one in either direction."""

@@ -1,13 +1,17 @@
 import json
 
 from akgnn.cli.main import main
+from akgnn.models.registry import MODELS
 
 
 def test_models_are_listed(capsys):
     assert main(["models", "--json"]) == 0
-    models = json.loads(capsys.readouterr().out)["models"]
-    assert models[0]["name"] == "akgnn"
-    assert models[0]["presets"] == ["paper", "authors-code"]
+    models = {model["name"]: model for model in json.loads(capsys.readouterr().out)["models"]}
+    assert set(models) == set(MODELS)
+    assert models["akgnn"]["presets"] == ["paper", "authors-code"]
+    # W* and its bias, five φ, the classifier and its bias.
+    assert models["akgnn"]["parameters"] == 1433 * 64 + 64 + 5 + 64 * 7 + 7
+    assert models["gcn"]["parameters"] == 1433 * 16 + 16 + 16 * 7 + 7
     assert main(["models"]) == 0
     assert "akgnn" in capsys.readouterr().out
 

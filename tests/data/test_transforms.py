@@ -3,7 +3,7 @@ from dataclasses import replace
 import torch
 
 from akgnn.data.catalogue import load_dataset
-from akgnn.data.transforms import row_normalise
+from akgnn.data.transforms import dense_features, row_normalise
 
 
 def test_rows_sum_to_one_and_empty_rows_stay():
@@ -26,3 +26,9 @@ def test_dense_and_sparse_features_are_normalised_alike():
     data = load_dataset("csbm:num_nodes=80,degree=3")
     with_zero_row = replace(data, x=data.x.index_fill(0, torch.tensor([3]), 0.0))
     assert not row_normalise(with_zero_row).x[3].any()
+
+
+def test_sparse_features_are_written_out():
+    data = load_dataset("cora")
+    assert torch.equal(dense_features(data).x, data.x.to_dense())
+    assert dense_features(dense_features(data)).x.shape == data.x.shape

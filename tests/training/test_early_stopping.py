@@ -30,3 +30,11 @@ def test_accuracy_decides_if_asked_and_loss_breaks_ties():
 
 def test_does_not_stop_while_it_improves():
     assert run(EarlyStopping(patience=1), [3.0, 2.0, 1.0]) is None
+
+
+def test_a_better_accuracy_renews_the_patience_if_either_may():
+    losses, accuracies = [1.0, 1.1, 1.2, 1.3, 1.4], [50.0, 50.0, 60.0, 60.0, 60.0]
+    assert run(EarlyStopping(patience=2), losses, accuracies) == 2
+    stopping = EarlyStopping(patience=2, stop_on="either")
+    assert run(stopping, losses, accuracies) == 4
+    assert stopping.best_epoch == 0

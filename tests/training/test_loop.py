@@ -5,8 +5,9 @@ import torch
 
 from akgnn.data.catalogue import load_dataset
 from akgnn.data.splits import Split
-from akgnn.errors import DivergedError
+from akgnn.errors import DivergedError, SettingsError
 from akgnn.models.akgnn import AKGNN
+from akgnn.models.gcn import GCN
 from akgnn.training.loop import fit, make_optimizer
 from akgnn.training.settings import TrainSettings
 
@@ -144,3 +145,14 @@ def test_gpu_training_learns_too():
     data = DATA.to("cuda")
     result = fit(build().cuda(), data, TrainSettings(epochs=200))
     assert result.test_accuracy > 90
+
+
+def test_weight_decay_can_be_confined_to_the_first_layer():
+    model = GCN(6, 5, 3)
+    optimizer = make_optimizer(model, TrainSettings(decay_first_layer_only=True))
+    decay = {id(p): g["weight_decay"] for g in optimizer.param_groups for p in g["params"]}
+    assert decay[id(model.layers[0].linear.weight)] == 5e-4
+    assert decay[id(model.layers[0].bias)] == 0
+    assert decay[id(model.layers[1].linear.weight)] == decay[id(model.layers[1].bias)] == 0
+    with pytest.raises(SettingsError, match="AKGNN does not say which layer is its first"):
+        make_optimizer(build(), TrainSettings(decay_first_layer_only=True))

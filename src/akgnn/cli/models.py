@@ -4,6 +4,9 @@ import typer
 
 from akgnn.cli.output import print_json, print_table
 
+# Numbers of features and classes of Cora.
+_CORA = (1433, 7)
+
 
 def models(
     name: str | None = typer.Argument(None, help="Show the settings of this model."),
@@ -18,17 +21,21 @@ def models(
 
     if name is None:
         rows = [
-            {"name": key, "family": entry.family, "paper": entry.paper}
-            | {"presets": list(list_presets(key))}
+            {
+                "name": key,
+                "family": entry.family,
+                "parameters": _parameters(key),
+                "presets": list(list_presets(key)),
+                "paper": entry.paper,
+            }
             for key, entry in MODELS.items()
         ]
         if as_json:
             print_json({"models": rows})
             return
-        for row in rows:
-            print(f"{row['name']}  {row['family']}. {row['paper']}.")
-            print(f"{'':{len(str(row['name']))}}  presets: {', '.join(row['presets'])}")
-        print("\nSettings of a model: akgnn models NAME")
+        columns = ["name", "family", "parameters", "presets", "paper"]
+        print_table(columns, [[_shown(row[column]) for column in columns] for row in rows], "llrll")
+        print("\nParameters are counted on Cora. Settings of a model: akgnn models NAME")
         return
 
     find_model(name)
@@ -49,5 +56,21 @@ def models(
     print("\nChange one with: akgnn train --set num_layers=8")
 
 
+def _parameters(name: str) -> int | None:
+    """Number of parameters on Cora with the first preset; None where a package is missing."""
+    from akgnn.errors import MissingExtraError
+    from akgnn.models.registry import build_model
+    from akgnn.training.presets import list_presets, load_preset
+
+    settings = load_preset(name, next(iter(list_presets(name))), "cora").model
+    try:
+        model = build_model(name, settings, *_CORA)
+    except MissingExtraError:
+        return None
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
 def _shown(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(value)
     return str(value).lower() if isinstance(value, bool | None) else str(value)

@@ -11,13 +11,26 @@ def print_json(content: Any) -> None:
     print(json.dumps(_without_nan(content)))
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table whose first column is text and whose others are aligned to the right."""
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], align: str | None = None
+) -> None:
+    """Print a table.
+
+    Args:
+        columns: The headings.
+        rows: The cells.
+        align: `l` or `r` for each column; the first to the left and the others to the right if
+            not given.
+    """
     table = [columns, *rows]
+    align = align or "l" + "r" * (len(columns) - 1)
     widths = [max(len(line[number]) for line in table) for number in range(len(columns))]
     for line in table:
-        cells = [cell.rjust(width) for cell, width in zip(line, widths, strict=True)]
-        print("  ".join([line[0].ljust(widths[0]), *cells[1:]]).rstrip())
+        cells = [
+            cell.ljust(width) if side == "l" else cell.rjust(width)
+            for cell, width, side in zip(line, widths, align, strict=True)
+        ]
+        print("  ".join(cells).rstrip())
 
 
 def numbers(values: Sequence[float], digits: int = 2) -> str:

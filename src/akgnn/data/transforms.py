@@ -15,6 +15,11 @@ def row_normalise(data: NodeData) -> NodeData:
     return replace(data, x=x, source={**data.source, "features": "rows sum to 1"})
 
 
+def dense_features(data: NodeData) -> NodeData:
+    """Write sparse features out with their zeros."""
+    return replace(data, x=data.x.to_dense()) if isinstance(data.x, CSR) else data
+
+
 def _dense_rows(x: Tensor) -> Tensor:
     total = x.sum(1, keepdim=True)
     return torch.where(total == 0, x, x / torch.where(total == 0, 1, total))

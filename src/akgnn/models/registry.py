@@ -8,6 +8,14 @@ from torch import nn
 
 from akgnn.errors import UnknownNameError
 from akgnn.models.akgnn import AKGNN, AKGNNSettings
+from akgnn.models.appnp import APPNP, APPNPSettings
+from akgnn.models.chebynet import ChebyNet, ChebyNetSettings
+from akgnn.models.gat import GAT, GATSettings
+from akgnn.models.gcn import GCN, GCNSettings
+from akgnn.models.graphsage import GraphSAGE, GraphSAGESettings
+from akgnn.models.jknet import JKNet, JKNetSettings
+from akgnn.models.pgso import PGSO, PGSOSettings
+from akgnn.models.sgc import SGC, SSGC, SGCSettings, SSGCSettings
 from akgnn.settings import Settings
 
 
@@ -16,16 +24,19 @@ class ModelEntry:
     """What is known of a model before it is built.
 
     Attributes:
-        build: Makes the model as `build(in_channels, hidden_channels, out_channels, …)`.
+        build: Makes the model as `build(in_channels, hidden_channels, out_channels, …)`, or
+            without the second where its settings have no hidden channels.
         settings: The class of its settings.
         family: Kind of model, for lists.
         paper: Where it was published.
+        takes_dense: Whether it writes sparse features out anyway, so that it is better done once.
     """
 
     build: Callable[..., nn.Module]
     settings: type[Settings]
     family: str
     paper: str
+    takes_dense: bool = False
 
 
 MODELS = {
@@ -34,6 +45,61 @@ MODELS = {
         AKGNNSettings,
         "adaptive kernel",
         "Ju et al., Adaptive Kernel Graph Neural Network, 2022",
+    ),
+    "appnp": ModelEntry(
+        APPNP, APPNPSettings, "graph convolution", "Gasteiger et al., Predict then Propagate, 2019"
+    ),
+    "chebynet": ModelEntry(
+        ChebyNet,
+        ChebyNetSettings,
+        "graph convolution",
+        "Defferrard et al., Convolutional Neural Networks on Graphs with Fast Localized Spectral "
+        "Filtering, 2016",
+        takes_dense=True,
+    ),
+    "gat": ModelEntry(
+        GAT,
+        GATSettings,
+        "graph convolution",
+        "Velickovic et al., Graph Attention Networks, 2018",
+        takes_dense=True,
+    ),
+    "gcn": ModelEntry(
+        GCN,
+        GCNSettings,
+        "graph convolution",
+        "Kipf and Welling, Semi-Supervised Classification with Graph Convolutional Networks, 2017",
+    ),
+    "graphsage": ModelEntry(
+        GraphSAGE,
+        GraphSAGESettings,
+        "sampling",
+        "Hamilton et al., Inductive Representation Learning on Large Graphs, 2017",
+        takes_dense=True,
+    ),
+    "jknet": ModelEntry(
+        JKNet,
+        JKNetSettings,
+        "graph convolution",
+        "Xu et al., Representation Learning on Graphs with Jumping Knowledge Networks, 2018",
+    ),
+    "pgso": ModelEntry(
+        PGSO,
+        PGSOSettings,
+        "regularisation",
+        "Dasoulas et al., Learning Parametrised Graph Shift Operators, 2021",
+    ),
+    "sgc": ModelEntry(
+        SGC,
+        SGCSettings,
+        "graph convolution",
+        "Wu et al., Simplifying Graph Convolutional Networks, 2019",
+    ),
+    "ssgc": ModelEntry(
+        SSGC,
+        SSGCSettings,
+        "graph convolution",
+        "Zhu and Koniusz, Simple Spectral Graph Convolution, 2021",
     ),
 }
 
@@ -50,10 +116,9 @@ def build_model(
 ) -> nn.Module:
     """Build a model by name, its initial weights drawn from `seed`."""
     options = settings.to_dict()
+    # Linear models have no hidden channels.
+    hidden = [options.pop("hidden_channels")] if "hidden_channels" in options else []
+    generator = torch.Generator().manual_seed(seed)
     return find_model(name).build(
-        in_channels,
-        options.pop("hidden_channels"),
-        out_channels,
-        generator=torch.Generator().manual_seed(seed),
-        **options,
+        in_channels, *hidden, out_channels, generator=generator, **options
     )

@@ -97,6 +97,11 @@ def dropout_entries(x: CSR, rate: float, key: int, node_ids: Tensor | None = Non
     return out if x.value is None else out.mul_(x.value)
 
 
+def hashed(number: int, key: int, device: torch.device) -> Tensor:
+    """So many 64-bit words of the sequence that `key` starts, for other draws than dropout's."""
+    return _mix_(torch.arange(number, device=device), key)
+
+
 def check_rate(name: str, rate: float) -> None:
     """Refuse a probability of dropping outside [0, 1)."""
     if not 0 <= rate < 1:

@@ -1,6 +1,9 @@
 """Early stopping: remembers the best epoch, and when to give up."""
 
+import math
 from typing import Literal
+
+StopOn = Literal["loss", "accuracy", "either"]
 
 
 class EarlyStopping:
@@ -8,23 +11,28 @@ class EarlyStopping:
 
     Args:
         patience: Epochs to wait for a better score.
-        stop_on: `loss`, or `accuracy` with ties decided by loss.
+        stop_on: `loss`; `accuracy`, with ties decided by loss; or `either`: the lowest loss is
+            best, but a better accuracy renews the patience too.
     """
 
-    def __init__(self, patience: int, stop_on: Literal["loss", "accuracy"] = "loss") -> None:
+    def __init__(self, patience: int, stop_on: StopOn = "loss") -> None:
         self.patience = patience
         self.stop_on = stop_on
         self.best_epoch = -1
         self._best: tuple[float, float] | None = None
+        self._best_accuracy = -math.inf
+        self._last_progress = -1
 
     def improves(self, epoch: int, val_loss: float, val_accuracy: float) -> bool:
         """Take in one epoch, and say whether it is the best so far."""
         score = (val_accuracy if self.stop_on == "accuracy" else 0.0, -val_loss)
+        if self.stop_on == "either" and val_accuracy > self._best_accuracy:
+            self._best_accuracy, self._last_progress = val_accuracy, epoch
         if self._best is not None and score <= self._best:
             return False
-        self._best, self.best_epoch = score, epoch
+        self._best, self.best_epoch, self._last_progress = score, epoch, epoch
         return True
 
     def is_over(self, epoch: int) -> bool:
         """Whether to stop after this epoch."""
-        return epoch - self.best_epoch >= self.patience
+        return epoch - self._last_progress >= self.patience

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from akgnn.data.node_data import NodeData
-from akgnn.errors import DivergedError
+from akgnn.errors import DivergedError, SettingsError
 from akgnn.ops.dropout import Noise
 from akgnn.training.early_stopping import EarlyStopping
 from akgnn.training.history import History
@@ -131,12 +131,27 @@ def make_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Ada
             "weight_decay": decay if phi_decay is None else phi_decay,
         },
     }
+    if settings.decay_first_layer_only:
+        groups["later"] = {"params": [], "weight_decay": 0.0}
+        first = {id(parameter) for parameter in _first_layer(model).parameters()}
     for name, parameter in model.named_parameters():
         kind = name.rpartition(".")[2]
+        if settings.decay_first_layer_only and id(parameter) not in first:
+            kind = "later"
         if parameter.requires_grad:
             groups[kind if kind in groups else "weight"]["params"].append(parameter)
     used = [group for group in groups.values() if group["params"]]
     return torch.optim.Adam(used, lr=rate, weight_decay=decay)
+
+
+def _first_layer(model: nn.Module) -> nn.Module:
+    layer = getattr(model, "first_layer", None)
+    if not isinstance(layer, nn.Module):
+        name = type(model).__name__
+        raise SettingsError(
+            f"decay_first_layer_only: {name} does not say which layer is its first."
+        )
+    return layer
 
 
 def _step(

@@ -1,0 +1,76 @@
+"""ChebyNet: Chebyshev polynomials of the Laplacian, with PyG's layers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from akgnn.csr import CSR
+from akgnn.graph import Graph
+from akgnn.layers.dropout import Dropout
+from akgnn.models.pyg_layers import dense, pyg_layer
+from akgnn.ops.dropout import Noise
+from akgnn.settings import Settings, count, rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChebyNetSettings(Settings):
+    """Settings of ChebyNet.
+
+    Attributes:
+        hidden_channels: Width of the hidden signals.
+        order: Number K of polynomials, T_0 to T_(K-1).
+        dropout: Rate on the input of both layers.
+    """
+
+    hidden_channels: int = count(16)
+    order: int = count(3)
+    dropout: float = rate(0.5)
+
+
+class ChebyNet(nn.Module):
+    """Two layers of Σ_k T_k(2 L / λ_max - I) X W_k with ReLU between.
+
+    From "Convolutional Neural Networks on Graphs with Fast Localized Spectral Filtering" (NeurIPS
+    2016). L is the normalised Laplacian without self-loops and λ_max its largest eigenvalue.
+
+    Args:
+        in_channels: Number of features.
+        hidden_channels: Width of the hidden signals.
+        out_channels: Number of classes.
+        generator: Source of the initial weights.
+        options: The other fields of `ChebyNetSettings`.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        generator: torch.Generator | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        self.settings = settings = ChebyNetSettings(hidden_channels=hidden_channels, **options)
+        self.first_layer = pyg_layer(
+            "ChebConv", in_channels, hidden_channels, settings.order, generator=generator
+        )
+        self.second_layer = pyg_layer(
+            "ChebConv", hidden_channels, out_channels, settings.order, generator=generator
+        )
+        self.drops = nn.ModuleList(Dropout(settings.dropout, k) for k in range(2))
+
+    def forward(self, x: Tensor | CSR, graph: Graph, noise: Noise | None = None) -> Tensor:
+        """Class scores (logits), shape (nodes, classes)."""
+        edge_index, weight = graph.edge_index, graph.edge_weight
+        h = dense(x)
+        weight = None if weight is None else weight.to(h.dtype)
+        largest = torch.tensor(graph.largest_frequency, dtype=h.dtype, device=h.device)
+        h = self.first_layer(self.drops[0](h, noise), edge_index, weight, lambda_max=largest)
+        out: Tensor = self.second_layer(
+            self.drops[1](F.relu(h), noise), edge_index, weight, lambda_max=largest
+        )
+        return out

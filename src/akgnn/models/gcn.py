@@ -1,0 +1,74 @@
+"""GCN: layers of Â H W with ReLU between."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from akgnn.csr import CSR
+from akgnn.graph import Graph
+from akgnn.layers.dropout import Dropout
+from akgnn.layers.gcn_conv import GCNConv
+from akgnn.ops.dropout import Noise
+from akgnn.settings import Settings, count, rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class GCNSettings(Settings):
+    """Settings of GCN.
+
+    Attributes:
+        hidden_channels: Width of the hidden signals.
+        num_layers: Number of layers.
+        dropout: Rate on the input of every layer.
+    """
+
+    hidden_channels: int = count(16)
+    num_layers: int = count(2)
+    dropout: float = rate(0.5)
+
+
+class GCN(nn.Module):
+    """H^(l+1) = relu(Â H^(l) W^(l)), the last layer without relu.
+
+    From "Semi-Supervised Classification with Graph Convolutional Networks" (ICLR 2017).
+
+    Args:
+        in_channels: Number of features.
+        hidden_channels: Width of the hidden signals.
+        out_channels: Number of classes.
+        generator: Source of the initial weights.
+        options: The other fields of `GCNSettings`.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        generator: torch.Generator | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        self.settings = GCNSettings(hidden_channels=hidden_channels, **options)
+        depth = self.settings.num_layers
+        widths = [in_channels, *[hidden_channels] * (depth - 1), out_channels]
+        self.layers = nn.ModuleList(
+            GCNConv(widths[k], widths[k + 1], generator=generator) for k in range(depth)
+        )
+        self.drops = nn.ModuleList(Dropout(self.settings.dropout, k) for k in range(depth))
+
+    @property
+    def first_layer(self) -> nn.Module:
+        """The layer that weight decay may be confined to."""
+        return self.layers[0]
+
+    def forward(self, x: Tensor | CSR, graph: Graph, noise: Noise | None = None) -> Tensor:
+        """Class scores (logits), shape (nodes, classes)."""
+        h: Tensor = self.layers[0](self.drops[0](x, noise), graph)
+        for layer, drop in zip(self.layers[1:], self.drops[1:], strict=True):
+            h = layer(drop(F.relu(h), noise), graph)
+        return h

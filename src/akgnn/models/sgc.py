@@ -1,0 +1,111 @@
+"""SGC and SSGC: linear models on features that were propagated.
+
+Both are linear, so propagating X W gives what W applied to the propagated X gives, with as many
+channels as there are classes instead of features; nothing is precomputed or stored.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from akgnn.csr import CSR
+from akgnn.graph import Graph
+from akgnn.layers.linear import Linear
+from akgnn.ops.adaptive import adaptive_propagate
+from akgnn.ops.dropout import Noise
+from akgnn.settings import Settings, count, rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class SGCSettings(Settings):
+    """Settings of SGC.
+
+    Attributes:
+        num_layers: Number K of propagations.
+    """
+
+    num_layers: int = count(2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SSGCSettings(Settings):
+    """Settings of SSGC.
+
+    Attributes:
+        num_layers: Number K of propagations.
+        alpha: Weight of a node's own features.
+    """
+
+    num_layers: int = count(16)
+    alpha: float = rate(0.05)
+
+
+class SGC(nn.Module):
+    """Â^K X W + b.
+
+    From "Simplifying Graph Convolutional Networks" (ICML 2019).
+
+    Args:
+        in_channels: Number of features.
+        out_channels: Number of classes.
+        generator: Source of the initial weights.
+        options: The fields of `SGCSettings`.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        *,
+        generator: torch.Generator | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        self.settings = SGCSettings(**options)
+        self.linear = Linear(in_channels, out_channels, bias=False, generator=generator)
+        self.bias = nn.Parameter(torch.zeros(out_channels))
+
+    def forward(self, x: Tensor | CSR, graph: Graph, noise: Noise | None = None) -> Tensor:
+        """Class scores (logits), shape (nodes, classes)."""
+        h: Tensor = self.linear(x)
+        for _ in range(self.settings.num_layers):
+            h = adaptive_propagate(graph, h, 1.0)
+        return h + self.bias
+
+
+class SSGC(nn.Module):
+    """(α X + (1 - α) / K Σ_k Â^k X) W + b, with k from 1 to K.
+
+    From "Simple Spectral Graph Convolution" (ICLR 2021).
+
+    Args:
+        in_channels: Number of features.
+        out_channels: Number of classes.
+        generator: Source of the initial weights.
+        options: The fields of `SSGCSettings`.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        *,
+        generator: torch.Generator | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        self.settings = SSGCSettings(**options)
+        self.linear = Linear(in_channels, out_channels, bias=False, generator=generator)
+        self.bias = nn.Parameter(torch.zeros(out_channels))
+
+    def forward(self, x: Tensor | CSR, graph: Graph, noise: Noise | None = None) -> Tensor:
+        """Class scores (logits), shape (nodes, classes)."""
+        alpha, steps = self.settings.alpha, self.settings.num_layers
+        h: Tensor = self.linear(x)
+        out = alpha * h
+        for _ in range(steps):
+            h = adaptive_propagate(graph, h, 1.0)
+            out = out + (1 - alpha) / steps * h
+        return out + self.bias
