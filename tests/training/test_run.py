@@ -11,6 +11,7 @@ from akgnn.errors import (
     InterruptedRunError,
     RunFolderError,
 )
+from akgnn.models.registry import MODELS
 from akgnn.training.checkpoint import RunFolder
 from akgnn.training.plan import RunPlan, RunSettings
 from akgnn.training.run import load_model, read_result, train_run
@@ -172,3 +173,14 @@ def test_a_run_without_test_nodes_is_kept_as_valid_json(folder):
     text = (folder.path / "run.json").read_text()
     assert "NaN" not in text
     assert read_result(folder).fit.test_accuracy != read_result(folder).fit.test_accuracy
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_trains_repeats_and_resumes(folder, model):
+    settings = RunSettings(dataset="csbm:num_nodes=100", model=model, seed=1)
+    plan = RunPlan.make(settings, {"epochs": 4, "patience": 4})
+    data = plan.load()
+    whole = train_run(plan, data)
+    with pytest.raises(InterruptedRunError):
+        train_run(plan, data, folder, should_stop=stop_after(2))
+    assert same(train_run(plan, data, folder, resume=True), whole)

@@ -41,7 +41,7 @@ def models(
     find_model(name)
     presets = {key: load_preset(name, key, dataset="") for key in list_presets(name)}
     values = {
-        key: {**preset.model.to_dict(), **preset.training.to_dict()}
+        key: {name: value for kind in preset.to_dict().values() for name, value in kind.items()}
         for key, preset in presets.items()
     }
     if as_json:

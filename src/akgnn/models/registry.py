@@ -30,6 +30,7 @@ class ModelEntry:
         family: Kind of model, for lists.
         paper: Where it was published.
         takes_dense: Whether it writes sparse features out anyway, so that it is better done once.
+        strategy: How it is trained; a name in `akgnn.training.strategies`.
     """
 
     build: Callable[..., nn.Module]
@@ -37,6 +38,7 @@ class ModelEntry:
     family: str
     paper: str
     takes_dense: bool = False
+    strategy: str = "supervised"
 
 
 MODELS = {
@@ -56,6 +58,22 @@ MODELS = {
         "Defferrard et al., Convolutional Neural Networks on Graphs with Fast Localized Spectral "
         "Filtering, 2016",
         takes_dense=True,
+    ),
+    "dropedge": ModelEntry(
+        GCN,
+        GCNSettings,
+        "regularisation",
+        "Rong et al., DropEdge: Towards Deep Graph Convolutional Networks on Node Classification, "
+        "2020",
+        strategy="drop-edge",
+    ),
+    "fastgcn": ModelEntry(
+        GCN,
+        GCNSettings,
+        "sampling",
+        "Chen et al., FastGCN: Fast Learning with Graph Convolutional Networks via Importance "
+        "Sampling, 2018",
+        strategy="layer-sampling",
     ),
     "gat": ModelEntry(
         GAT,

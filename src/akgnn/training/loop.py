@@ -17,6 +17,7 @@ from akgnn.training.early_stopping import EarlyStopping
 from akgnn.training.history import History
 from akgnn.training.metrics import accuracy, macro_f1
 from akgnn.training.settings import TrainSettings
+from akgnn.training.strategies.supervised import Strategy, Supervised
 
 Weights = dict[str, Tensor]
 
@@ -67,6 +68,7 @@ def fit(
     settings: TrainSettings | None = None,
     *,
     seed: int = 0,
+    strategy: Strategy | None = None,
     resume: Snapshot | None = None,
     after_epoch: Callable[[History, Callable[[], Snapshot]], None] | None = None,
 ) -> FitResult:
@@ -77,11 +79,12 @@ def fit(
         data: On the device of the model.
         settings: The paper's if not given.
         seed: Of the dropout masks.
+        strategy: How the losses come about; plain cross-entropy if not given.
         resume: Where an earlier call left off.
         after_epoch: Called after each epoch with the history and a function that takes a
             snapshot. It may end the training by raising an error.
     """
-    settings = settings or TrainSettings()
+    settings, strategy = settings or TrainSettings(), strategy or Supervised()
     optimizer = make_optimizer(model, settings)
     stopping = EarlyStopping(settings.patience, settings.stop_on)
     history = History()
@@ -105,7 +108,7 @@ def fit(
 
     while len(history) < settings.epochs and not stopping.is_over(len(history) - 1):
         epoch = len(history)
-        loss = _step(model, data, optimizer, Noise(seed, epoch))
+        loss = _train_epoch(model, data, optimizer, strategy, Noise(seed, epoch))
         row = _measure(model, data)
         _check_finite(epoch, loss, row["val_loss"], settings)
         history.append(**row)
@@ -154,18 +157,22 @@ def _first_layer(model: nn.Module) -> nn.Module:
     return layer
 
 
-def _step(
-    model: nn.Module, data: NodeData, optimizer: torch.optim.Optimizer, noise: Noise
+def _train_epoch(
+    model: nn.Module,
+    data: NodeData,
+    optimizer: torch.optim.Optimizer,
+    strategy: Strategy,
+    noise: Noise,
 ) -> float:
-    """One step down the cross-entropy of the training nodes."""
+    """One step down each of the strategy's losses; gives the last."""
     model.train()
-    optimizer.zero_grad()
-    logits = model(data.x, data.graph, noise)
-    nodes = data.split.train
-    loss = F.cross_entropy(logits[nodes], data.y[nodes])
-    loss.backward()
-    optimizer.step()
-    return loss.item()
+    value = math.nan
+    for loss in strategy.losses(model, data, noise):
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        value = loss.item()
+    return value
 
 
 @torch.no_grad()

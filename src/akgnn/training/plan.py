@@ -12,8 +12,9 @@ from akgnn.data.node_data import NodeData
 from akgnn.data.transforms import dense_features
 from akgnn.models.registry import build_model, find_model
 from akgnn.settings import Settings
-from akgnn.training.presets import Preset, load_preset
-from akgnn.training.settings import TrainSettings
+from akgnn.training.presets import Preset, default_settings, load_preset
+from akgnn.training.strategies.registry import STRATEGIES
+from akgnn.training.strategies.supervised import Strategy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,7 @@ class RunPlan:
 
     Attributes:
         which: Data, model and seed.
-        preset: Settings of the model and of training.
+        preset: Settings of the model, of training and of its strategy.
     """
 
     which: RunSettings
@@ -62,8 +63,7 @@ class RunPlan:
         """Read the settings that a run folder keeps."""
         kept = record["settings"]
         which = RunSettings.from_mapping(kept["run"])
-        model = find_model(which.model).settings.from_mapping(kept["model"])
-        return cls(which, Preset(model, TrainSettings.from_mapping(kept["training"])))
+        return cls(which, default_settings(which.model).updated_by_kind(kept))
 
     def with_seed(self, seed: int) -> "RunPlan":
         """The same plan with another seed."""
@@ -71,11 +71,7 @@ class RunPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """All settings by kind and name."""
-        return {
-            "run": self.which.to_dict(),
-            "model": self.preset.model.to_dict(),
-            "training": self.preset.training.to_dict(),
-        }
+        return {"run": self.which.to_dict(), **self.preset.to_dict()}
 
     def build(self, data: NodeData) -> nn.Module:
         """The model, with the initial weights of the run's seed."""
@@ -84,6 +80,10 @@ class RunPlan:
             which.model, self.preset.model, data.num_features, data.num_classes, seed=which.seed
         )
         return model.to(data.y.device)
+
+    def strategy(self) -> Strategy:
+        """How the model is trained."""
+        return STRATEGIES[find_model(self.which.model).strategy].build(self.preset.strategy)
 
     def load(self, data_root: Path | None = None) -> NodeData:
         """The data."""

@@ -10,25 +10,52 @@ from akgnn.errors import UnknownNameError
 from akgnn.models.registry import find_model
 from akgnn.settings import Settings
 from akgnn.training.settings import TrainSettings
+from akgnn.training.strategies.registry import STRATEGIES
 
 
 @dataclass(frozen=True)
 class Preset:
-    """Settings of a model and of its training."""
+    """Settings of a model, of its training, and of the strategy that trains it."""
 
     model: Settings
     training: TrainSettings
+    strategy: Settings
 
     def updated(self, values: Mapping[str, Any]) -> "Preset":
-        """A copy with other values; each name is looked up in both kinds of settings."""
-        known = [*self.model.names(), *self.training.names()]
+        """A copy with other values; each name is looked up in all kinds of settings."""
+        known = self.to_dict()
         for name in values:
-            if name not in known:
-                raise UnknownNameError("setting", name, known)
-        return Preset(
-            self.model.updated({k: v for k, v in values.items() if k in self.model.names()}),
-            self.training.updated({k: v for k, v in values.items() if k in self.training.names()}),
+            if not any(name in kind for kind in known.values()):
+                names = [name for kind in known.values() for name in kind]
+                raise UnknownNameError("setting", name, names)
+        return self.updated_by_kind(
+            {
+                kind: {name: value for name, value in values.items() if name in names}
+                for kind, names in known.items()
+            }
         )
+
+    def updated_by_kind(self, values: Mapping[str, Any]) -> "Preset":
+        """A copy with other values, given under `model`, `training` and `strategy`."""
+        return Preset(
+            self.model.updated(values.get("model", {})),
+            self.training.updated(values.get("training", {})),
+            self.strategy.updated(values.get("strategy", {})),
+        )
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """The settings by kind and name."""
+        return {
+            "model": self.model.to_dict(),
+            "training": self.training.to_dict(),
+            "strategy": self.strategy.to_dict(),
+        }
+
+
+def default_settings(model: str) -> Preset:
+    """The settings of a model before any preset."""
+    entry = find_model(model)
+    return Preset(entry.settings(), TrainSettings(), STRATEGIES[entry.strategy].settings())
 
 
 def list_presets(model: str) -> dict[str, str]:
@@ -42,13 +69,8 @@ def load_preset(model: str, name: str, dataset: str) -> Preset:
     if name not in tables:
         raise UnknownNameError("preset", name, tables)
     table = tables[name]
-    preset = Preset(find_model(model).settings(), TrainSettings())
-    for part in (table, table.get("datasets", {}).get(dataset, {})):
-        preset = Preset(
-            preset.model.updated(part.get("model", {})),
-            preset.training.updated(part.get("training", {})),
-        )
-    return preset
+    preset = default_settings(model).updated_by_kind(table)
+    return preset.updated_by_kind(table.get("datasets", {}).get(dataset, {}))
 
 
 def _tables(model: str) -> dict[str, Any]:

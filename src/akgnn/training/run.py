@@ -110,7 +110,15 @@ def train_run(
     model = plan.build(data)
     settings, seed = plan.preset.training, plan.which.seed
     try:
-        result = fit(model, data, settings, seed=seed, resume=start, after_epoch=keep)
+        result = fit(
+            model,
+            data,
+            settings,
+            seed=seed,
+            strategy=plan.strategy(),
+            resume=start,
+            after_epoch=keep,
+        )
     except DivergedError as error:
         if folder is not None:
             folder.write({**content, "status": "failed", "error": str(error)}, None)
