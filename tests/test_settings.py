@@ -4,7 +4,7 @@ from typing import Literal
 import pytest
 
 from akgnn.errors import SettingsError, UnknownNameError
-from akgnn.settings import Settings, count, non_negative, positive, rate
+from akgnn.settings import Settings, count, non_negative, positive, rate, seed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +16,7 @@ class Example(Settings):
     is_deep: bool = False
     kind: Literal["sum", "mean"] = "sum"
     title: str | None = None
+    start: int = seed()
 
 
 def test_text_is_read_by_the_type_of_the_field():
@@ -44,7 +45,7 @@ def test_dictionary_round_trip():
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("layers", 0, "layers must be at least 1, got 0"),
+        ("layers", 0, "layers must be from 1 to 1000000000, got 0"),
         ("layers", 2.5, "layers must be a whole number, got 2.5"),
         ("layers", True, "layers must be a whole number"),
         ("layers", "eight", "layers must be a whole number, got 'eight'"),
@@ -52,12 +53,18 @@ def test_dictionary_round_trip():
         ("drop", -0.1, "drop must be at least 0 and below 1"),
         ("drop", float("nan"), "drop must be"),
         ("speed", 0.0, "speed must be above 0"),
-        ("speed", float("inf"), "speed must be above 0"),
-        ("decay", -1.0, "decay must be at least 0"),
+        ("speed", float("inf"), "speed must be above 0, to 1e38, got inf"),
+        ("decay", -1.0, "decay must be from 0 to 1e38"),
         ("is_deep", "perhaps", "is_deep must be true or false, got 'perhaps'"),
         ("is_deep", 1, "is_deep must be true or false"),
         ("kind", "maen", "kind must be one of sum, mean, got 'maen'. Did you mean 'mean'?"),
         ("title", 3, "title must be text or none"),
+        ("title", "red \x1b[31m", "title holds characters that cannot be printed"),
+        ("layers", 10**400, "layers must be from 1 to"),
+        ("speed", 10**400, "speed must be a number"),
+        ("speed", "1e300", "speed must be above 0, to 1e38, got 1e+300"),
+        ("start", -1, "start must be from 0 to 2^63 - 1, got -1"),
+        ("start", 2**63, "start must be from 0 to 2^63 - 1"),
     ],
 )
 def test_wrong_values_are_refused(name, value, message):

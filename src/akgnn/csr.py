@@ -46,8 +46,9 @@ class Pattern:
         self._check_order()
         fits = max(rows, columns, self.col.numel()) <= _INT32_MAX
         dtype = torch.int32 if fits else torch.int64
-        object.__setattr__(self, "rowptr", self.rowptr.to(dtype).contiguous())
-        object.__setattr__(self, "col", self.col.to(dtype).contiguous())
+        # Copies: whoever holds the given arrays could change them after they were checked.
+        object.__setattr__(self, "rowptr", self.rowptr.to(dtype, copy=True).contiguous())
+        object.__setattr__(self, "col", self.col.to(dtype, copy=True).contiguous())
 
     def _check_rowptr(self) -> None:
         first, last = int(self.rowptr[0]), int(self.rowptr[-1])
@@ -102,10 +103,18 @@ class CSR:
     def from_arrays(
         cls, rowptr: Tensor, col: Tensor, value: Tensor | None, shape: tuple[int, int]
     ) -> "CSR":
-        """Build from the usual three arrays, all checked."""
+        """Build from the usual three arrays, all checked and copied."""
         if value is not None:
             check_values("value", value, col.numel())
+            value = value.clone()
         return cls(Pattern(rowptr, col, shape), value)
+
+    def __post_init__(self) -> None:
+        if self.value is not None and self.value.shape != self.pattern.col.shape:
+            raise GraphError(
+                f"value must have one number for each of the {self.num_entries} entries, "
+                f"got shape {list(self.value.shape)}."
+            )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -156,8 +165,16 @@ def rowptr_from_rows(row: Tensor, num_rows: int) -> Tensor:
     return rowptr
 
 
+def check_tensor(name: str, value: object) -> None:
+    """Refuse NumPy arrays, lists and the like."""
+    if not isinstance(value, Tensor):
+        kind = type(value).__name__
+        raise GraphError(f"{name} must be a torch tensor, got {kind}; torch.as_tensor converts it.")
+
+
 def check_integers(name: str, indices: Tensor) -> None:
     """Refuse anything but integer indices."""
+    check_tensor(name, indices)
     if indices.dtype not in (torch.int32, torch.int64):
         raise GraphError(f"{name} must hold int32 or int64, got {indices.dtype}.")
 
@@ -172,7 +189,12 @@ def check_range(mention: str, indices: Tensor, size_name: str, size: int) -> Non
 
 
 def check_values(name: str, value: Tensor, num_entries: int) -> None:
-    """Refuse values of another length, of another kind than floating point, or not finite."""
+    """Refuse values that learn, of another length, no floating-point numbers, or not finite."""
+    check_tensor(name, value)
+    if value.requires_grad:
+        raise GraphError(
+            f"{name} requires a gradient, but the matrix is fixed; pass {name}.detach()."
+        )
     if value.shape != (num_entries,):
         raise GraphError(
             f"{name} must have one number for each of the {num_entries} entries, "

@@ -23,7 +23,15 @@ from scipy import sparse
 from scipy.sparse.linalg import eigsh
 from torch import Tensor
 
-from akgnn.csr import CSR, Pattern, check_integers, check_range, check_values, rowptr_from_rows
+from akgnn.csr import (
+    CSR,
+    Pattern,
+    check_integers,
+    check_range,
+    check_tensor,
+    check_values,
+    rowptr_from_rows,
+)
 from akgnn.errors import GraphError
 
 
@@ -52,6 +60,8 @@ class Graph:
             raise GraphError(f"An adjacency matrix must be square, got {rows} × {columns}.")
         if rows == 0:
             raise GraphError("A graph needs at least one node.")
+        if self.adjacency.value is not None:
+            check_values("edge_weight", self.adjacency.value, self.adjacency.num_entries)
         if bool((self.adjacency.pattern.row == self.adjacency.pattern.col).any()):
             raise GraphError("The adjacency holds self-loops; Graph.from_edge_index drops them.")
 
@@ -68,11 +78,14 @@ class Graph:
             num_nodes: Needed where the last nodes have no edge; otherwise the largest index
                 tells.
         """
+        check_tensor("edge_index", edge_index)
         if edge_index.dim() != 2 or edge_index.size(0) != 2:
             raise GraphError(
                 f"edge_index must have shape (2, edges), got {list(edge_index.shape)}."
             )
         check_integers("edge_index", edge_index)
+        if num_nodes is not None and (not isinstance(num_nodes, int) or num_nodes < 0):
+            raise GraphError(f"num_nodes must be a whole number from 0 on, got {num_nodes!r}.")
         if num_nodes is None:
             num_nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
         if edge_index.numel():
@@ -86,12 +99,13 @@ class Graph:
     def from_scipy(cls, matrix: Any) -> "Graph":
         """Build from a square SciPy sparse matrix; entry (i, j) is the edge i → j."""
         coo = sparse.coo_array(matrix)
-        if coo.shape[0] != coo.shape[1]:
+        if coo.ndim != 2 or coo.shape[0] != coo.shape[1]:
             raise GraphError(f"An adjacency matrix must be square, got {coo.shape}.")
         source, target = (torch.as_tensor(index, dtype=torch.int64) for index in coo.coords)
-        weight = torch.as_tensor(coo.data)
-        if not weight.is_floating_point():
-            weight = weight.float()
+        if np.iscomplexobj(coo.data):
+            raise GraphError("Edge weights must be real numbers, got a complex matrix.")
+        exact = coo.data.dtype in (np.float32, np.float64)
+        weight = torch.as_tensor(coo.data if exact else coo.data.astype(np.float64))
         return cls.from_edge_index(
             torch.stack([source, target]), weight, num_nodes=int(coo.shape[0])
         )
@@ -109,7 +123,13 @@ class Graph:
         source = torch.tensor([position[edge[0]] for edge in edges], dtype=torch.int64)
         target = torch.tensor([position[edge[1]] for edge in edges], dtype=torch.int64)
         is_weighted = any(edge[2] is not None for edge in edges)
-        values = torch.tensor([1.0 if edge[2] is None else float(edge[2]) for edge in edges])
+        try:
+            numbers = [1.0 if edge[2] is None else float(edge[2]) for edge in edges]
+        except (TypeError, ValueError) as error:
+            raise GraphError(
+                f"The edge attribute {weight!r} must hold numbers: {error}."
+            ) from error
+        values = torch.tensor(numbers, dtype=torch.float64)
         if not graph.is_directed():
             # A self-loop would be listed twice here, but it is dropped anyway.
             source, target = torch.cat([source, target]), torch.cat([target, source])
@@ -161,8 +181,9 @@ class Graph:
         weight = self.edge_weight
         if weight is None:
             return counts.float()
-        degree = torch.zeros(self.num_nodes, dtype=weight.dtype, device=weight.device)
-        return degree.index_add_(0, self.adjacency.pattern.row, weight)
+        # In float32 the sum over a hub's many edges would lose digits.
+        degree = torch.zeros(self.num_nodes, dtype=torch.float64, device=weight.device)
+        return degree.index_add_(0, self.adjacency.pattern.row, weight.double()).to(weight.dtype)
 
     @cached_property
     def is_symmetric(self) -> bool:
@@ -254,9 +275,12 @@ def _adjacency(row: Tensor, col: Tensor, weight: Tensor | None, num_nodes: int) 
         value = None
     else:
         weight = weight if weight.dtype == torch.float64 else weight.float()
-        key, place = torch.unique(key, return_inverse=True)
-        value = torch.zeros(len(key), dtype=weight.dtype, device=weight.device)
-        value.index_add_(0, place, weight[kept])
+        # Ascending and in float64, so that both directions of an edge add up to the same.
+        order = torch.argsort(weight[kept])
+        summed = weight[kept][order].double()
+        key, place = torch.unique(key[order], return_inverse=True)
+        value = torch.zeros(len(key), dtype=torch.float64, device=weight.device)
+        value = value.index_add_(0, place, summed).to(weight.dtype)
         if bool((value == 1).all()):
             value = None
     rows = key // num_nodes if num_nodes else key

@@ -11,9 +11,19 @@ from akgnn.errors import SettingsError, UnknownNameError, suggest
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
-def count(default: int) -> Any:
-    """A field that holds a whole number from 1 on."""
-    return field(default=default, metadata={"low": 1, "says": "at least 1"})
+# Beyond this float32 has no numbers.
+_LARGEST = 1e38
+
+
+def count(default: int, most: int = 10**9) -> Any:
+    """A field that holds a whole number from 1 to `most`."""
+    return field(default=default, metadata={"low": 1, "high": most, "says": f"from 1 to {most}"})
+
+
+def seed(default: int = 0) -> Any:
+    """A field that holds the seed of a generator: a whole number from 0 on, of 63 bits."""
+    says = "from 0 to 2^63 - 1"
+    return field(default=default, metadata={"low": 0, "high": 2**63 - 1, "says": says})
 
 
 def rate(default: float) -> Any:
@@ -23,12 +33,14 @@ def rate(default: float) -> Any:
 
 def positive(default: float | None) -> Any:
     """A field that holds a number above 0."""
-    return field(default=default, metadata={"above": 0, "says": "above 0"})
+    return field(
+        default=default, metadata={"above": 0, "high": _LARGEST, "says": "above 0, to 1e38"}
+    )
 
 
 def non_negative(default: float | None) -> Any:
     """A field that holds a number from 0 on."""
-    return field(default=default, metadata={"low": 0, "says": "at least 0"})
+    return field(default=default, metadata={"low": 0, "high": _LARGEST, "says": "from 0 to 1e38"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,8 +93,10 @@ def _checked(name: str, value: Any, hint: Any) -> Any:
         if get_origin(option) is Literal:
             if value in get_args(option):
                 return value
-        elif option is float and type(value) in (int, float):
+        elif option is float and type(value) in (int, float) and abs(value) <= _LARGEST:
             return float(value)
+        elif option is str and isinstance(value, str) and not value.isprintable():
+            raise SettingsError(f"{name} holds characters that cannot be printed: {value!r}.")
         elif type(value) is option:
             return value
     raise SettingsError(f"{name} must be {_described(hint)}, got {value!r}.{_hint(value, hint)}")
@@ -109,7 +123,7 @@ def _described(hint: Any) -> str:
 
 def _check_bounds(name: str, value: float, bounds: Mapping[str, Any]) -> None:
     is_inside = (
-        math.isfinite(value)
+        value <= bounds.get("high", math.inf)
         and value >= bounds.get("low", -math.inf)
         and value > bounds.get("above", -math.inf)
         and value < bounds.get("below", math.inf)

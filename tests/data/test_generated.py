@@ -38,7 +38,7 @@ def test_features_carry_the_signal():
     ("options", "message"),
     [
         ({"homophily": 1.5}, "homophily must be between 0 and 1"),
-        ({"homophily": -0.5}, "homophily must be at least 0"),
+        ({"homophily": -0.5}, "homophily must be from 0"),
         ({"num_classes": 1}, "num_classes must be at least 2"),
         ({"num_nodes": 39}, "num_nodes must be at least 10 for each class"),
         ({"num_nodes": 40, "degree": 30.0}, "more than half of the edges"),

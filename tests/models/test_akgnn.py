@@ -159,7 +159,8 @@ def test_second_graph_is_not_ignored():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"num_layers": 0}, "num_layers must be at least 1"),
+        ({"num_layers": 0}, "num_layers must be from 1 to 1000"),
+        ({"num_layer": 3}, "Did you mean 'num_layers'"),
         ({"readout": "median"}, "readout must be one of sum, mean, max, concat, last"),
         ({"layer_dropout": 1.0}, "layer_dropout must be"),
         ({"normalisation": "both"}, "normalisation must be one of sym, row"),

@@ -29,7 +29,7 @@ def load_dataset(
     split: str | None = None,
     split_seed: int = 0,
     features: FeatureTransform = "auto",
-    data_root: Path | None = None,
+    data_root: Path | str | None = None,
 ) -> NodeData:
     """Load a data set by name, ready for training.
 
@@ -44,14 +44,14 @@ def load_dataset(
     """
     if features not in get_args(FeatureTransform):
         raise UnknownNameError("feature transform", features, get_args(FeatureTransform))
-    kind, _, options = name.partition(":")
+    kind, colon, options = name.partition(":")
     published = re.fullmatch(r"public(?:-(\d+))?", split or "public")
     index = int(published[1] or 0) if published else 0
-    if kind in BUNDLED and not options:
+    if kind in BUNDLED and not colon:
         data, suits = load_bundled(kind), True
     elif kind == GENERATED:
         data, suits = block_model(_block_model_settings(options)), False
-    elif kind in PYG_SOURCES and not options:
+    elif kind in PYG_SOURCES and not colon:
         data = load_pyg(kind, data_root, split_index=index)
         suits = PYG_SOURCES[kind].row_normalise
     else:
@@ -78,7 +78,7 @@ def _chosen_split(data: NodeData, text: str, seed: int) -> Split:
         train, val, test = (int(share) / 100 for share in shares.groups())
         return split_by_fraction(data.y, train=train, val=val, test=test, seed=seed)
     if re.fullmatch(r"public(-\d+)?", text):
-        if data.split.name in (text, f"{text}-0"):
+        if text in (data.split.name, f"{data.split.name}-0") or data.split.name == f"{text}-0":
             return data.split
         raise DataError(f"{data.name!r} has no split {text!r}; its own is {data.split.name!r}.")
     raise DataError(

@@ -9,7 +9,7 @@ from akgnn.data.node_data import NodeData
 from akgnn.data.splits import split_by_fraction
 from akgnn.errors import SettingsError
 from akgnn.graph import Graph
-from akgnn.settings import Settings, count, non_negative, positive
+from akgnn.settings import Settings, count, non_negative, positive, seed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,13 +26,13 @@ class BlockModelSettings(Settings):
         seed: Of the draw.
     """
 
-    num_nodes: int = count(2000)
+    num_nodes: int = count(2000, most=100_000_000)
     num_classes: int = count(4)
     homophily: float = non_negative(0.5)
     degree: float = positive(10.0)
-    num_features: int = count(32)
+    num_features: int = count(32, most=100_000)
     signal: float = non_negative(4.4)
-    seed: int = 0
+    seed: int = seed()
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from akgnn.csr import CSR
+from akgnn.csr import CSR, check_values
 from akgnn.data.splits import Split
 from akgnn.errors import DataError
 from akgnn.graph import Graph
@@ -35,6 +35,7 @@ class NodeData:
     source: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        _check_kinds(self.x, self.y)
         nodes = self.graph.num_nodes
         if len(self.x.shape) != 2 or self.x.shape[0] != nodes:
             raise DataError(
@@ -44,6 +45,8 @@ class NodeData:
             raise DataError("Features have no columns.")
         if isinstance(self.x, Tensor):
             _check_features(self.x)
+        elif self.x.value is not None:
+            check_values("The features", self.x.value, self.x.num_entries)
         if self.y.shape != (nodes,) or self.y.dtype != torch.int64:
             raise DataError(
                 f"Labels must be {nodes} int64 numbers, one a node, "
@@ -60,9 +63,9 @@ class NodeData:
         for part in ("train", "val", "test"):
             nodes = getattr(self.split, part)
             if nodes.numel() and (int(nodes.min()) < 0 or int(nodes.max()) >= len(self.y)):
+                wrong = int(nodes.min()) if int(nodes.min()) < 0 else int(nodes.max())
                 raise DataError(
-                    f"The {part} set mentions node {int(nodes.max())}, "
-                    f"but there are {len(self.y)} nodes."
+                    f"The {part} set mentions node {wrong}, but there are {len(self.y)} nodes."
                 )
             unknown = nodes[self.y[nodes] < 0]
             if unknown.numel():
@@ -111,6 +114,12 @@ class NodeData:
             f"NodeData({self.name}: {self.graph.num_nodes} nodes, {self.graph.num_edges} edges, "
             f"{self.num_features} features, {self.num_classes} classes, {self.split.label})"
         )
+
+
+def _check_kinds(x: object, y: object) -> None:
+    if not isinstance(x, Tensor | CSR) or not isinstance(y, Tensor):
+        kinds = f"{type(x).__name__} and {type(y).__name__}"
+        raise DataError(f"Features and labels must be torch tensors (or CSR), got {kinds}.")
 
 
 def _check_features(x: Tensor) -> None:

@@ -7,6 +7,7 @@ folder is `data_root`, or the environment variable AKGNN_DATA, or `~/.cache/akgn
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 from torch import Tensor
@@ -60,7 +61,7 @@ PYG_SOURCES = {
 }
 
 
-def load_pyg(name: str, data_root: Path | None = None, *, split_index: int = 0) -> NodeData:
+def load_pyg(name: str, data_root: Path | str | None = None, *, split_index: int = 0) -> NodeData:
     """Load a data set through PyG, made undirected, with its published split if it has one.
 
     Args:
@@ -69,7 +70,8 @@ def load_pyg(name: str, data_root: Path | None = None, *, split_index: int = 0) 
         split_index: Which of the published splits.
     """
     source = PYG_SOURCES[name]
-    root = data_root or Path(os.environ.get("AKGNN_DATA", Path.home() / ".cache" / "akgnn"))
+    default = os.environ.get("AKGNN_DATA") or Path.home() / ".cache" / "akgnn"
+    root = Path(default if data_root is None else data_root)
     data = _read(name, source, root / source.folder)
     y = data.y.long()
     return NodeData(
@@ -96,6 +98,11 @@ def _read(name: str, source: PyGSource, folder: Path) -> Any:
         raise DataError(
             f"{name!r} is not in {folder} and could not be downloaded there ({error}); "
             "point --data-root or AKGNN_DATA at a folder that has it."
+        ) from error
+    except (EOFError, RuntimeError, UnpicklingError) as error:
+        raise DataError(
+            f"What PyG keeps of {name!r} in {folder} is damaged ({error or 'it ends too early'}); "
+            "delete its folder `processed` and try again."
         ) from error
     return dataset[0]
 

@@ -33,6 +33,9 @@ class Split:
     def __post_init__(self) -> None:
         for part in ("train", "val", "test"):
             nodes = getattr(self, part)
+            if not isinstance(nodes, Tensor):
+                kind = type(nodes).__name__
+                raise DataError(f"The {part} nodes of a split must be a torch tensor, got {kind}.")
             if nodes.dim() != 1 or nodes.dtype != torch.int64:
                 raise DataError(f"The {part} nodes of a split must be a list of int64 indices.")
             object.__setattr__(self, part, nodes.sort().values)
@@ -127,6 +130,8 @@ def split_by_fraction(
 
 def _shuffled(y: Tensor, seed: int) -> Tensor:
     """The labelled nodes in a random order; NumPy's generator draws the same everywhere."""
+    if seed < 0:
+        raise DataError(f"The seed of a split must be at least 0, got {seed}.")
     labelled = np.flatnonzero(y.cpu().numpy() >= 0)
     if not len(labelled):
         raise DataError("No node has a label, so there is nothing to split.")

@@ -1,7 +1,7 @@
 """AKConv: one propagation layer of the paper, which owns one scalar."""
 
 import math
-from typing import cast
+from typing import cast, get_args
 
 import torch
 import torch.nn.functional as F
@@ -10,6 +10,9 @@ from torch import Tensor, nn
 from akgnn.errors import SettingsError
 from akgnn.graph import Graph
 from akgnn.ops.adaptive import Normalisation, adaptive_propagate
+
+# Beyond this float32 has no numbers.
+_LARGEST = 1e38
 
 
 class AKConv(nn.Module):
@@ -28,7 +31,8 @@ class AKConv(nn.Module):
     the start, is GCN.
 
     `conv(x, graph)` takes a `Graph`, built once; `conv(x, edge_index, edge_weight)` takes PyG's
-    tensors, and builds the graph anew each time.
+    tensors, and builds the graph anew each time. The result must not be changed in place
+    (`relu_`) while λ is learned: the gradient of λ needs it.
 
     Args:
         lambda_max: Where λ starts.
@@ -48,9 +52,11 @@ class AKConv(nn.Module):
         normalisation: Normalisation = "sym",
     ) -> None:
         super().__init__()
-        if not (lambda_max > 1 or (lambda_max == 1 and not smooth)) or math.isinf(lambda_max):
+        if not (lambda_max > 1 or (lambda_max == 1 and not smooth)) or lambda_max > _LARGEST:
             bound = "above 1" if smooth else "at least 1"
             raise SettingsError(f"lambda_max must be finite and {bound}, got {lambda_max}.")
+        if normalisation not in get_args(Normalisation):
+            raise SettingsError(f"normalisation must be 'sym' or 'row', got {normalisation!r}.")
         self.start = lambda_max
         self.smooth = smooth
         self.normalisation: Normalisation = normalisation

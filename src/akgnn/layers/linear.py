@@ -39,6 +39,10 @@ class Linear(nn.Module):
             raise SettingsError(
                 f"initialisation must be one of {get_args(Initialisation)}, got {initialisation!r}."
             )
+        if min(in_channels, out_channels) < 1:
+            raise SettingsError(
+                f"A layer needs channels, got {in_channels} in, {out_channels} out."
+            )
         self.initialisation = initialisation
         self.weight = nn.Parameter(torch.empty(in_channels, out_channels))
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None

@@ -43,15 +43,15 @@ class AKGNNSettings(Settings):
             the one shared transform (the paper's parameterisation trick).
     """
 
-    hidden_channels: int = count(64)
-    num_layers: int = count(5)
+    hidden_channels: int = count(64, most=1_000_000)
+    num_layers: int = count(5, most=1000)
     input_dropout: float = rate(0.6)
     transform_dropout: float = rate(0.6)
     layer_dropout: float = rate(0.6)
     classifier_dropout: float = rate(0.6)
     readout: Literal["sum", "mean", "max", "concat", "last"] = "sum"
     normalisation: Normalisation = "sym"
-    classifier_layers: int = count(1)
+    classifier_layers: int = count(1, most=1000)
     activation: Literal["relu", "leaky_relu"] = "relu"
     initialisation: Initialisation = "glorot_normal"
     transform_bias: bool = True
@@ -89,7 +89,7 @@ class AKGNN(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        settings = AKGNNSettings(hidden_channels=hidden_channels, **options)
+        settings = AKGNNSettings.from_mapping({"hidden_channels": hidden_channels, **options})
         self.settings = settings
 
         def linear(inputs: int, outputs: int, *, bias: bool = True) -> Linear:

@@ -32,8 +32,8 @@ class APPNPSettings(Settings):
         edge_dropout: Rate on the entries of Â, drawn anew in every propagation.
     """
 
-    hidden_channels: int = count(64)
-    num_layers: int = count(10)
+    hidden_channels: int = count(64, most=1_000_000)
+    num_layers: int = count(10, most=1000)
     alpha: float = rate(0.1)
     dropout: float = rate(0.5)
     edge_dropout: float = rate(0.5)
@@ -62,7 +62,9 @@ class APPNP(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        self.settings = settings = APPNPSettings(hidden_channels=hidden_channels, **options)
+        self.settings = settings = APPNPSettings.from_mapping(
+            {"hidden_channels": hidden_channels, **options}
+        )
         self.first_layer = Linear(in_channels, hidden_channels, generator=generator)
         self.second_layer = Linear(hidden_channels, out_channels, generator=generator)
         self.drop_input = Dropout(settings.dropout, 0)

@@ -25,8 +25,8 @@ class ChebyNetSettings(Settings):
         dropout: Rate on the input of both layers.
     """
 
-    hidden_channels: int = count(16)
-    order: int = count(3)
+    hidden_channels: int = count(16, most=1_000_000)
+    order: int = count(3, most=1_000_000)
     dropout: float = rate(0.5)
 
 
@@ -54,7 +54,9 @@ class ChebyNet(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        self.settings = settings = ChebyNetSettings(hidden_channels=hidden_channels, **options)
+        self.settings = settings = ChebyNetSettings.from_mapping(
+            {"hidden_channels": hidden_channels, **options}
+        )
         self.first_layer = pyg_layer(
             "ChebConv", in_channels, hidden_channels, settings.order, generator=generator
         )

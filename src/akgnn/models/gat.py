@@ -30,9 +30,9 @@ class GATSettings(Settings):
         attention_dropout: Rate on the attention coefficients.
     """
 
-    hidden_channels: int = count(8)
-    heads: int = count(8)
-    output_heads: int = count(1)
+    hidden_channels: int = count(8, most=1_000_000)
+    heads: int = count(8, most=1_000_000)
+    output_heads: int = count(1, most=1_000_000)
     dropout: float = rate(0.6)
     attention_dropout: float = rate(0.6)
 
@@ -60,7 +60,9 @@ class GAT(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        self.settings = settings = GATSettings(hidden_channels=hidden_channels, **options)
+        self.settings = settings = GATSettings.from_mapping(
+            {"hidden_channels": hidden_channels, **options}
+        )
         width = hidden_channels * settings.heads
         drop = settings.attention_dropout
         self.first_layer = pyg_layer(

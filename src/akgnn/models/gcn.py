@@ -25,8 +25,8 @@ class GCNSettings(Settings):
         dropout: Rate on the input of every layer.
     """
 
-    hidden_channels: int = count(16)
-    num_layers: int = count(2)
+    hidden_channels: int = count(16, most=1_000_000)
+    num_layers: int = count(2, most=1000)
     dropout: float = rate(0.5)
 
 
@@ -53,7 +53,7 @@ class GCN(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        self.settings = GCNSettings(hidden_channels=hidden_channels, **options)
+        self.settings = GCNSettings.from_mapping({"hidden_channels": hidden_channels, **options})
         depth = self.settings.num_layers
         widths = [in_channels, *[hidden_channels] * (depth - 1), out_channels]
         self.layers = nn.ModuleList(

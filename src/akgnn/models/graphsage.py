@@ -30,7 +30,7 @@ class GraphSAGESettings(Settings):
         second_fan_out: The same for the second layer.
     """
 
-    hidden_channels: int = count(64)
+    hidden_channels: int = count(64, most=1_000_000)
     dropout: float = rate(0.5)
     first_fan_out: int = count(25)
     second_fan_out: int = count(10)
@@ -60,7 +60,9 @@ class GraphSAGE(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        self.settings = settings = GraphSAGESettings(hidden_channels=hidden_channels, **options)
+        self.settings = settings = GraphSAGESettings.from_mapping(
+            {"hidden_channels": hidden_channels, **options}
+        )
         self.first_layer = pyg_layer("SAGEConv", in_channels, hidden_channels, generator=generator)
         self.second_layer = pyg_layer(
             "SAGEConv", hidden_channels, out_channels, generator=generator

@@ -27,8 +27,8 @@ class JKNetSettings(Settings):
         readout: How the layers' outputs become one.
     """
 
-    hidden_channels: int = count(32)
-    num_layers: int = count(4)
+    hidden_channels: int = count(32, most=1_000_000)
+    num_layers: int = count(4, most=1000)
     dropout: float = rate(0.5)
     readout: Literal["concat", "max"] = "concat"
 
@@ -56,7 +56,7 @@ class JKNet(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        self.settings = JKNetSettings(hidden_channels=hidden_channels, **options)
+        self.settings = JKNetSettings.from_mapping({"hidden_channels": hidden_channels, **options})
         depth = self.settings.num_layers
         self.layers = nn.ModuleList(
             GCNConv(hidden_channels if k else in_channels, hidden_channels, generator=generator)

@@ -31,8 +31,8 @@ class PGSOSettings(Settings):
         dropout: Rate on the input of every layer.
     """
 
-    hidden_channels: int = count(16)
-    num_layers: int = count(2)
+    hidden_channels: int = count(16, most=1_000_000)
+    num_layers: int = count(2, most=1000)
     dropout: float = rate(0.5)
 
 
@@ -61,7 +61,7 @@ class PGSO(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        self.settings = PGSOSettings(hidden_channels=hidden_channels, **options)
+        self.settings = PGSOSettings.from_mapping({"hidden_channels": hidden_channels, **options})
         depth = self.settings.num_layers
         widths = [in_channels, *[hidden_channels] * (depth - 1), out_channels]
         self.layers = nn.ModuleList(

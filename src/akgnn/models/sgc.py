@@ -26,7 +26,7 @@ class SGCSettings(Settings):
         num_layers: Number K of propagations.
     """
 
-    num_layers: int = count(2)
+    num_layers: int = count(2, most=1000)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class SSGCSettings(Settings):
         alpha: Weight of a node's own features.
     """
 
-    num_layers: int = count(16)
+    num_layers: int = count(16, most=1000)
     alpha: float = rate(0.05)
 
 
@@ -63,7 +63,7 @@ class SGC(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        self.settings = SGCSettings(**options)
+        self.settings = SGCSettings.from_mapping(options)
         self.linear = Linear(in_channels, out_channels, bias=False, generator=generator)
         self.bias = nn.Parameter(torch.zeros(out_channels))
 
@@ -96,7 +96,7 @@ class SSGC(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        self.settings = SSGCSettings(**options)
+        self.settings = SSGCSettings.from_mapping(options)
         self.linear = Linear(in_channels, out_channels, bias=False, generator=generator)
         self.bias = nn.Parameter(torch.zeros(out_channels))
 

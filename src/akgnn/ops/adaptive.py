@@ -10,6 +10,7 @@ The paper's renormalised kernel A*_k is the symmetric form with a = λ_k - 1 and
 a > 0, since a / c = 1; it keeps it at a = 0 too, where the formula reads 0 / 0.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -38,7 +39,8 @@ def adaptive_propagate(
 
     The graph's matrix is fixed and only scalings are learned, so the backward pass is the same
     operator once more and a few row-wise dot products: O(edges × channels) time, O(nodes ×
-    channels) memory. Gradients reach `h` and both weights; second derivatives are not defined.
+    channels) memory. Gradients reach `h` and both weights; second derivatives are not defined. The
+    result is kept for the backward pass where a weight learns: do not change it in place.
 
     Args:
         graph: Its edge weights must not be negative. The symmetric form needs an undirected one.
@@ -98,7 +100,11 @@ def _check_kernel(
             raise SettingsError(
                 f"{name} must be one number or one for each of {h.size(1)} channels, got {size}."
             )
-    if not isinstance(a, Tensor) and a < 0:
+        if not isinstance(weight, Tensor) and not math.isfinite(weight):
+            raise SettingsError(f"{name} must be finite, got {weight}.")
+    # On a GPU the question would make the processor wait for the answer.
+    is_negative = bool((a < 0).any()) if isinstance(a, Tensor) and a.device.type == "cpu" else False
+    if is_negative or (not isinstance(a, Tensor) and a < 0):
         raise SettingsError(f"self_weight must not be negative, got {a}.")
 
 
@@ -128,14 +134,16 @@ class _Kernel:
         # Powers of degrees and sums over nodes need more digits than bfloat16 has.
         dtype = torch.float64 if h.dtype == torch.float64 else torch.float32
         degree = graph.degree.to(dtype).unsqueeze(1)
+        # Copies: a weight that is changed in place later must not change the backward pass.
         if isinstance(a, Tensor):
-            a = a.to(dtype).reshape(-1)
+            a = a.to(dtype, copy=True).reshape(-1)
         if isinstance(w, Tensor):
-            w = w.to(dtype).reshape(-1)
+            w = w.to(dtype, copy=True).reshape(-1)
         c = a + (w.abs() if isinstance(w, Tensor) else abs(w)) * degree
         # An isolated node keeps its signal whatever a is. Left to the formula, its share of the
         # gradient of a would be a difference of two numbers of the size of 1 / a.
-        connected = (c > 0) & (degree > 0)
+        # Written so that a NaN stays one and is found.
+        connected = ~((c <= 0) | (degree == 0))
         inverse = torch.where(connected, 1 / c, 0)
         own = torch.where(connected, a * inverse, 1)
         left = inverse.sqrt() if form == "sym" else inverse

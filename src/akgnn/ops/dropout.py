@@ -1,8 +1,8 @@
 """Dropout from a counter: a value is dropped by a hash of where it stands, never by a generator.
 
-Whether the value at (node, channel) is dropped follows from (seed, step, place, node, channel)
-alone. So a mask is recomputed instead of stored, a run repeats and resumes exactly, and part of a
-graph drops what the whole graph drops.
+Whether the value at (node, channel) is dropped follows from (seed, step, place, node, channel) and
+the number of channels alone. So a mask is recomputed instead of stored, a run repeats and resumes
+exactly, and part of a graph drops what the whole graph drops.
 
 The hash is splitmix64. One 64-bit word serves four neighbouring channels, 16 bits each, so a rate
 is exact to 1 / 65536.
@@ -66,7 +66,9 @@ def dropout(h: Tensor, rate: float, key: int, node_ids: Tensor | None = None) ->
         node_ids: The number of each row's node in the whole graph; 0, 1, … if not given.
     """
     check_rate("rate", rate)
-    if rate == 0:
+    if h.dim() != 2:
+        raise SettingsError(f"Dropout takes (nodes, channels), got shape {list(h.shape)}.")
+    if rate == 0 or h.numel() == 0:
         return h
     out: Tensor = _Dropout.apply(h, rate, key, node_ids)
     return out
@@ -83,12 +85,13 @@ def dropout_entries(x: CSR, rate: float, key: int, node_ids: Tensor | None = Non
     """
     check_rate("rate", rate)
     groups = -(-x.shape[1] // _LANES)
-    out = torch.empty(x.num_entries, device=x.device)
+    dtype = torch.float32 if x.value is None else x.value.dtype
+    out = torch.empty(x.num_entries, dtype=dtype, device=x.device)
     threshold, scale = _threshold(rate)
     for start in range(0, x.num_entries, _WORDS_AT_ONCE):
         part = slice(start, start + _WORDS_AT_ONCE)
         node, channel = x.pattern.row[part].long(), x.pattern.col[part].long()
-        node = node if node_ids is None else node_ids[node]
+        node = node if node_ids is None else node_ids[node].long()
         words = _mix_(node.mul_(groups).add_(channel >> 2), key)
         # The lane of each channel, moved to the lowest 16 bits and read with its sign.
         lanes = words.bitwise_right_shift_(channel.bitwise_and_(3).mul_(16)).to(torch.int16)

@@ -17,11 +17,11 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from akgnn.csr import CSR
+from akgnn.csr import CSR, check_tensor
 from akgnn.errors import GraphError
 from akgnn.graph import Graph
 
-_EMBEDDING_BAG_DTYPES = (torch.float32, torch.bfloat16)
+_EMBEDDING_BAG_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 
 def neighbour_sum(graph: Graph, h: Tensor) -> Tensor:
@@ -38,6 +38,7 @@ def neighbour_sum(graph: Graph, h: Tensor) -> Tensor:
 
 def check_signal(graph: Graph, h: Tensor) -> None:
     """Refuse a signal that does not have one row of floating-point channels for each node."""
+    check_tensor("The signal", h)
     if h.dim() != 2 or h.size(0) != graph.num_nodes:
         raise GraphError(
             f"Node signals must have shape ({graph.num_nodes}, channels) for this graph, "

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,7 +93,7 @@ def fit(
     started = time.perf_counter()
 
     if resume is not None:
-        history, best = resume.history, resume.best_weights
+        history, best = deepcopy(resume.history), resume.best_weights
         model.load_state_dict(resume.weights)
         _load_optimizer(optimizer, resume.optimizer)
         started -= resume.seconds
@@ -104,7 +105,7 @@ def fit(
     def snapshot() -> Snapshot:
         state = _optimizer_tensors(optimizer)
         seconds = time.perf_counter() - started
-        return Snapshot(_copied(model.state_dict()), best, state, history, seconds)
+        return Snapshot(_copied(model.state_dict()), best, state, deepcopy(history), seconds)
 
     while len(history) < settings.epochs and not stopping.is_over(len(history) - 1):
         epoch = len(history)

@@ -11,7 +11,7 @@ from akgnn.data.catalogue import FeatureTransform, load_dataset
 from akgnn.data.node_data import NodeData
 from akgnn.data.transforms import dense_features
 from akgnn.models.registry import build_model, find_model
-from akgnn.settings import Settings
+from akgnn.settings import Settings, seed
 from akgnn.training.presets import Preset, default_settings, load_preset
 from akgnn.training.strategies.registry import STRATEGIES
 from akgnn.training.strategies.supervised import Strategy
@@ -33,11 +33,11 @@ class RunSettings(Settings):
 
     dataset: str = "cora"
     split: str | None = None
-    split_seed: int = 0
+    split_seed: int = seed()
     features: FeatureTransform = "auto"
     model: str = "akgnn"
     preset: str = "paper"
-    seed: int = 0
+    seed: int = seed()
 
 
 @dataclass(frozen=True)

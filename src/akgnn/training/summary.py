@@ -18,9 +18,9 @@ class Summary:
 
 
 def summarise(values: Sequence[float]) -> Summary:
-    """Sum up the results of several runs; one run alone has no deviation (NaN)."""
+    """Sum up several runs; one run alone, or any without a result, leaves the deviation NaN."""
     mean = statistics.fmean(values)
-    if len(values) < 2:
+    if len(values) < 2 or not math.isfinite(mean):
         return Summary(mean, math.nan, (math.nan, math.nan))
     std = statistics.stdev(values)
     half = float(stdtrit(len(values) - 1, 0.975)) * std / math.sqrt(len(values))
