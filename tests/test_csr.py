@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 
@@ -78,3 +79,28 @@ def test_a_matrix_cannot_be_changed():
     matrix = make([0, 1, 2], [0, 1])
     with pytest.raises(AttributeError):
         matrix.value = None
+
+
+def test_later_changes_to_the_given_arrays_do_not_matter():
+    rowptr, col = (
+        torch.tensor([0, 1, 2], dtype=torch.int32),
+        torch.tensor([0, 1], dtype=torch.int32),
+    )
+    value = torch.tensor([1.0, 2.0])
+    matrix = CSR.from_arrays(rowptr, col, value, (2, 3))
+    before = matrix.to_dense()
+    col.fill_(400_000_123)
+    rowptr.fill_(7)
+    value.fill_(float("nan"))
+    assert torch.equal(matrix.to_dense(), before)
+
+
+def test_values_of_another_length_are_refused_by_the_constructor_too():
+    pattern = make([0, 1, 2], [0, 1]).pattern
+    with pytest.raises(GraphError, match="one number for each of the 2 entries"):
+        CSR(pattern, torch.ones(3))
+
+
+def test_numpy_arrays_are_refused_in_words():
+    with pytest.raises(GraphError, match=r"rowptr must be a torch tensor, got ndarray; torch\.as"):
+        CSR.from_arrays(np.array([0, 1]), torch.tensor([0]), None, (1, 1))

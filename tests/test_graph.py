@@ -212,3 +212,54 @@ def test_largest_frequency_of_a_large_even_ring_is_two():
     ring = torch.arange(30)
     index = torch.stack([ring, ring.roll(1)])
     assert Graph.from_edge_index(index).symmetrised().largest_frequency == pytest.approx(2)
+
+
+def test_weights_that_learn_are_refused_not_ignored():
+    weight = torch.ones(6, requires_grad=True)
+    with pytest.raises(GraphError, match=r"pass edge_weight\.detach\(\)"):
+        Graph.from_edge_index(TRIANGLE, weight)
+
+
+def test_weights_that_add_up_to_infinity_are_refused():
+    index = torch.tensor([[0, 0, 1, 1], [1, 1, 0, 0]])
+    with pytest.raises(GraphError, match="edge_weight holds inf"):
+        Graph.from_edge_index(index, torch.full((4,), 3e38))
+
+
+def test_parallel_edges_add_up_the_same_in_both_directions():
+    for _ in range(50):
+        weight = torch.rand(4)
+        index = torch.tensor([[0] * 4 + [1] * 4, [1] * 4 + [0] * 4])
+        both = torch.cat([weight, weight[torch.randperm(4)]])
+        assert Graph.from_edge_index(index, both).is_symmetric
+
+
+def test_the_degree_of_a_hub_keeps_its_digits():
+    leaves = torch.arange(1, 300_001)
+    index = torch.stack([leaves, torch.zeros_like(leaves)])
+    graph = Graph.from_edge_index(index, torch.full((300_000,), 0.1))
+    assert float(graph.degree[0]) == pytest.approx(30_000, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Graph.from_edge_index(TRIANGLE.numpy()), "must be a torch tensor, got ndarray"),
+        (lambda: Graph.from_edge_index(TRIANGLE, num_nodes=-1), "num_nodes must be a whole number"),
+        (
+            lambda: Graph.from_edge_index(TRIANGLE, num_nodes=4.0),
+            "num_nodes must be a whole number",
+        ),
+        (lambda: Graph.from_scipy(sparse.coo_array(np.ones(3))), "must be square"),
+        (lambda: Graph.from_scipy(sparse.csr_array(np.eye(2) * 1j)), "real numbers"),
+        (lambda: Graph.from_networkx(nx.Graph([(0, 1, {"weight": "a"})])), "must hold numbers"),
+    ],
+)
+def test_other_kinds_of_input_are_refused_in_words(build, message):
+    with pytest.raises(GraphError, match=message):
+        build()
+
+
+def test_networkx_weights_keep_their_digits():
+    graph = Graph.from_networkx(nx.Graph([(0, 1, {"weight": 0.1})]))
+    assert float(graph.edge_weight[0]) == 0.1

@@ -42,5 +42,7 @@ def test_the_speeds_are_those_of_the_record():
     for title, times in figures.items():
         for peer, value in times.items():
             if peer != "akgnn":
-                ratio = f"| {value / times['akgnn']:.1f} |"
-                assert ratio in README, f"{title}: {peer} {ratio}"
+                digits = 0 if times["akgnn"] > 90 else 1
+                cells = f"| {times['akgnn']:.{digits}f} ms | {value:.{digits}f} ms |"
+                row = f"{cells} {value / times['akgnn']:.1f} |"
+                assert row in README, f"{title}: {peer} {row}"

@@ -37,6 +37,13 @@ def test_standard_output_and_json_say_the_same(run, capsys):
     assert len(result["probability"][0]) == len(result["classes"]) == 4
 
 
+def test_json_and_a_file_can_be_had_together(run, tmp_path, capsys):
+    file = tmp_path / "p.csv"
+    assert main(["predict", str(run), "--json", "--out", str(file)]) == 0
+    labels = json.loads(capsys.readouterr().out)["label"]
+    assert [row["label"] for row in csv.DictReader(io.StringIO(file.read_text()))] == labels
+
+
 def test_another_graph_with_the_same_features_can_be_predicted(run, capsys):
     other = "csbm:num_nodes=280,homophily=0.9,signal=8,seed=0"
     assert main(["predict", str(run), "--dataset", other, "--json"]) == 0

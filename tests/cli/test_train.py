@@ -105,7 +105,20 @@ def test_resuming_several_seeds_needs_no_other_option(tmp_path, capsys):
         (["--split", "halves"], "Unknown split 'halves'"),
         (["--split", "2000-per-class"], "fewer than the 2000 asked for"),
         (["--features", "rwa"], "Did you mean 'raw'?"),
-        (["--seeds", "0"], "--seeds must be at least 1, got 0"),
+        (["--seeds", "0"], "--seeds must be from 1 to 10000, got 0"),
+        (["--seeds", "99999999999"], "--seeds must be from 1 to 10000"),
+        (["--seed", "-1"], "seed must be from 0 to 2^63 - 1, got -1"),
+        (["--seed", "99999999999999999999999"], "seed must be from 0 to 2^63 - 1"),
+        (["--split", "60/20/20", "--split-seed", "-1"], "split_seed must be from 0"),
+        (["--dataset", "csbm:seed=-1"], "seed must be from 0"),
+        (["--dataset", "csbm:num_nodes=9999999999999"], "num_nodes must be from 1 to"),
+        (["--dataset", "cora:"], "Unknown data set 'cora:'"),
+        (["--set", "epochs=1" + "0" * 400], "epochs must be from 1 to"),
+        (["--set", "learning_rate=1e300"], "learning_rate must be above 0, to 1e38"),
+        (["--set", "hidden_channels=99999999999999"], "hidden_channels must be from 1 to"),
+        (["--checkpoint-seconds", "nan"], "--checkpoint-seconds must be at least 0, got nan"),
+        (["--checkpoint-seconds", "-1"], "--checkpoint-seconds must be at least 0"),
+        (["--out", "a" * 300], "Cannot look into"),
         (["--resume"], "--resume needs --out"),
         (["--device", "tpu"], "Unknown device 'tpu'"),
         (["--out", "/proc/nowhere/run"], "Cannot write to the folder /proc/nowhere/run"),
@@ -144,6 +157,25 @@ def test_a_folder_in_use_is_left_alone(tmp_path, capsys):
 def test_divergence_is_a_failure_with_its_cause(capsys):
     assert main(["train", *TOY, "--set", "learning_rate=1e30"]) == 1
     assert "the learning rate 1e+30 is likely too high" in capsys.readouterr().err
+    assert main(["train", *TOY, "--set", "learning_rate=1e30", "--seed", "4", "--seeds", "2"]) == 1
+    assert "akgnn: Seed 4: The" in capsys.readouterr().err
+
+
+def test_several_seeds_without_test_nodes_are_summed_up(capsys):
+    result = run_json(["train", *TOY, "--split", "50/50/0", "--seeds", "2"], capsys)
+    assert result["mean"] is None
+    assert result["std"] is None
+
+
+def test_one_run_and_several_do_not_share_a_folder(tmp_path, capsys):
+    one, several = str(tmp_path / "one"), str(tmp_path / "several")
+    run_json(["train", *TOY, "--out", one], capsys)
+    run_json(["train", *TOY, "--out", several, "--seeds", "2"], capsys)
+    assert main(["train", *TOY, "--out", one, "--seeds", "2"]) == 2
+    assert "holds a single run" in capsys.readouterr().err
+    for command in (["train", "--out", several, "--resume"], ["inspect", several]):
+        assert main(command) == 2
+        assert "holds the runs of several seeds; name one of them" in capsys.readouterr().err
 
 
 # Training in a process of its own, to be killed.

@@ -33,6 +33,7 @@ def test_settings_of_the_generated_graph_follow_a_colon():
     ("split", "name"),
     [
         ("public", "public"),
+        ("public-0", "public"),
         ("20-per-class", "random-20-per-class-seed-4"),
         ("60/20/20", "random-60-20-20-seed-4"),
     ],

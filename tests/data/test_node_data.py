@@ -1,12 +1,13 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 from akgnn.csr import CSR
 from akgnn.data.node_data import NodeData
 from akgnn.data.splits import Split
-from akgnn.errors import DataError
+from akgnn.errors import DataError, GraphError
 from oracles import random_graph
 
 GRAPH = random_graph(0)
@@ -53,6 +54,9 @@ def test_another_split_leaves_the_rest():
             "Feature 0 of node 4 is nan",
         ),
         ({"x": torch.full((12, 3), float("inf"))}, "Feature 0 of node 0 is inf"),
+        ({"x": np.ones((12, 3))}, "must be torch tensors .*, got ndarray and Tensor"),
+        ({"y": Y.numpy()}, "must be torch tensors .*, got Tensor and ndarray"),
+        ({"split": replace(SPLIT, test=torch.tensor([-1, 4]))}, "test set mentions node -1"),
         ({"y": Y[:11]}, "Labels must be 12 int64 numbers"),
         ({"y": Y.float()}, "Labels must be 12 int64 numbers"),
         ({"y": Y + 1}, "Labels run from 0 to 2, but 2 classes allow 0 to 1"),
@@ -80,3 +84,11 @@ def test_a_published_split_is_taken_as_it_is():
     published = replace(SPLIT, train=torch.tensor([0, 6]), is_published=True)
     assert make(split=published).split is published
     assert published.to("cpu").is_published
+
+
+def test_sparse_features_that_are_not_finite_are_refused():
+    pattern = CSR.from_arrays(
+        torch.arange(13), torch.zeros(12, dtype=torch.int64), None, (12, 3)
+    ).pattern
+    with pytest.raises(GraphError, match="The features holds nan at position 5"):
+        make(x=CSR(pattern, torch.ones(12).index_fill(0, torch.tensor([5]), float("nan"))))

@@ -1,5 +1,6 @@
 import shutil
 from pathlib import Path
+from pickle import UnpicklingError
 
 import pytest
 import torch
@@ -92,3 +93,15 @@ def test_features_with_many_zeros_become_sparse(value):
 def test_dense_features_stay_dense():
     x = torch.rand(4, 4)
     assert sparse_if_sparse(x) is x
+
+
+@pytest.mark.parametrize("error", [EOFError(), RuntimeError("bad magic"), UnpicklingError("x")])
+def test_a_damaged_cache_is_said(tmp_path, monkeypatch, error):
+    from torch_geometric import datasets
+
+    def fail(folder):
+        raise error
+
+    monkeypatch.setattr(datasets, "Actor", fail)
+    with pytest.raises(DataError, match=r"is damaged .*delete its folder `processed`"):
+        load_pyg("actor", str(tmp_path))

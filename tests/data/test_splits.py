@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -85,6 +86,8 @@ def test_the_draw_is_the_same_on_every_machine():
         (lambda: Split("a", ids(1), ids(), ids(2)), "validation set is empty"),
         (lambda: Split("a", ids(1), ids(1), ids(2)), "Node 1 is listed twice"),
         (lambda: Split("a", torch.ones(2), ids(1), ids(2)), "must be a list of int64"),
+        (lambda: Split("a", np.array([1]), ids(1), ids(2)), "must be a torch tensor, got ndarray"),
+        (lambda: split_by_fraction(Y, seed=-1), "seed of a split must be at least 0"),
         (lambda: split_per_class(Y, per_class=300), "Class 0 has 200 labelled nodes, fewer"),
         (lambda: split_per_class(Y, per_class=100), "leave 300 labelled nodes, but 1500"),
         (lambda: split_by_fraction(Y, train=0.9, val=0.2), "add up to at most 1, got 1.1"),
@@ -96,3 +99,9 @@ def test_the_draw_is_the_same_on_every_machine():
 def test_impossible_splits_are_refused(make, message):
     with pytest.raises(DataError, match=message):
         make()
+
+
+def test_shares_are_rounded_not_cut():
+    y = torch.zeros(9, dtype=torch.int64)
+    split = split_by_fraction(y, train=0.3, val=0.3)
+    assert [len(split.train), len(split.val), len(split.test)] == [3, 2, 4]

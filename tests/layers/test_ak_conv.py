@@ -164,6 +164,8 @@ def test_row_form_takes_a_directed_graph():
         ({"lambda_max": 0.5}, "at least 1, got 0.5"),
         ({"lambda_max": math.inf}, "finite"),
         ({"lambda_max": math.nan}, "finite"),
+        ({"lambda_max": 1e39}, "finite"),
+        ({"normalisation": "both"}, "normalisation must be 'sym' or 'row'"),
         ({"lambda_max": 1.0, "smooth": True}, "above 1"),
     ],
 )

@@ -5,6 +5,7 @@ import torch
 
 from akgnn.data.pyg import sparse_if_sparse
 from akgnn.errors import AkgnnError, SettingsError
+from akgnn.layers.dropout import Dropout
 from akgnn.models.akgnn import AKGNN
 from akgnn.ops.dropout import Noise
 from oracles import dense, paper_kernel, random_graph
@@ -179,3 +180,9 @@ def test_gpu_gives_what_the_cpu_gives():
     here = model(x, graph, Noise(0))
     there = model.cuda()(x.cuda(), graph.to("cuda"), Noise(0))
     torch.testing.assert_close(there.cpu(), here, rtol=1e-4, atol=1e-5)
+
+
+def test_no_two_places_share_their_masks():
+    model = AKGNN(6, 5, 3, num_layers=4, classifier_layers=3)
+    places = [module.place for module in model.modules() if isinstance(module, Dropout)]
+    assert len(places) == len(set(places)) == 2 + 4 + 3

@@ -1,4 +1,5 @@
 import itertools
+import math
 
 import pytest
 import torch
@@ -189,6 +190,9 @@ def test_a_directed_graph_needs_the_row_form():
     ("a", "w", "form", "message"),
     [
         (-1.0, 1.0, "sym", "self_weight must not be negative"),
+        (torch.tensor(-1.5), 1.0, "sym", "self_weight must not be negative"),
+        (math.inf, 1.0, "sym", "self_weight must be finite"),
+        (1.0, math.nan, "sym", "neighbour_weight must be finite"),
         (torch.ones(3), 1.0, "sym", "self_weight must be one number or one for each of 2"),
         (1.0, torch.ones(3), "sym", "neighbour_weight must be one number"),
         (1.0, 1.0, "column", "normalisation must be 'sym' or 'row', got 'column'"),
@@ -224,3 +228,40 @@ def test_no_tensor_is_larger_than_the_signal_or_the_edges(dtype, form, shape):
     with LargestTensor() as largest:
         adaptive_propagate(graph, h, a, normalisation=form).sum().backward()
     assert h.numel() <= largest.size <= max(h.numel(), graph.num_edges)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_large_signals_have_the_same_gradients(form):
+    graph = random_graph(11, num_nodes=5000, num_edges=20_000)
+    h = torch.randn(5000, 64)
+    assert h.numel() > 250_000
+    a, w, grad = torch.tensor(0.7), torch.tensor(1.3), torch.randn(5000, 64)
+    found = with_gradients(adaptive_propagate, graph, h, a, w, form, grad)
+    wide = [x.double() for x in (h, a, w)]
+    expected = with_gradients(adaptive_propagate_reference, graph, *wide, form, grad.double())
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one.double(), other, rtol=1e-4, atol=1e-3)
+
+
+def test_a_weight_that_is_not_a_number_stays_visible():
+    graph = random_graph(12)
+    out = adaptive_propagate(graph, torch.ones(graph.num_nodes, 1), torch.tensor(float("nan")))
+    assert bool(out[graph.degree > 0].isnan().all())
+
+
+def test_a_weight_changed_after_the_step_does_not_change_its_gradient():
+    graph = random_graph(13)
+    h = torch.randn(graph.num_nodes, 2, requires_grad=True)
+    w = torch.tensor(0.5)
+    expected = torch.autograd.grad(adaptive_propagate(graph, h, 1.0, w).sum(), h)[0]
+    out = adaptive_propagate(graph, h, 1.0, w)
+    w.fill_(5.0)
+    torch.testing.assert_close(torch.autograd.grad(out.sum(), h)[0], expected)
+
+
+def test_half_precision_runs_on_the_cpu():
+    graph = random_graph(14)
+    h = torch.randn(graph.num_nodes, 3)
+    expected = adaptive_propagate(graph, h, 1.0)
+    found = adaptive_propagate(graph, h.half(), 1.0)
+    torch.testing.assert_close(found.float(), expected, rtol=1e-2, atol=1e-2)

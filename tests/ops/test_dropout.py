@@ -138,3 +138,17 @@ def test_rate_zero_keeps_the_very_tensor():
 def test_wrong_rates_are_refused(rate):
     with pytest.raises(SettingsError, match="at least 0 and below 1"):
         dropout(torch.ones(2, 2), rate, KEY)
+
+
+def test_sparse_features_keep_their_precision_and_take_short_node_ids():
+    value = torch.rand(4, dtype=torch.float64)
+    x = CSR.from_arrays(torch.tensor([0, 2, 4]), torch.tensor([0, 3, 1, 2]), value, (2, 4))
+    wide, nodes = x.to_dense(torch.float64), torch.tensor([7, 2**30], dtype=torch.int32)
+    found = CSR(x.pattern, dropout_entries(x, 0.5, KEY, nodes)).to_dense(torch.float64)
+    assert torch.equal(found, dropout(wide, 0.5, KEY, nodes))
+
+
+def test_no_channels_are_no_error_and_one_dimension_is_a_clear_one():
+    assert dropout(torch.ones(3, 0), 0.5, KEY).shape == (3, 0)
+    with pytest.raises(SettingsError, match=r"takes \(nodes, channels\), got shape \[3\]"):
+        dropout(torch.ones(3), 0.5, KEY)

@@ -177,3 +177,12 @@ def test_run_file_is_plain_json(folder):
     assert content["settings"] == {"seed": 3}
     assert content["status"] == "running"
     assert content["history"]["val_loss"] == [0.1, 0.1]
+
+
+def test_two_processes_do_not_train_in_one_folder(folder):
+    refused = pytest.raises(RunFolderError, match="Another process is training in")
+    # Another handle of the same folder stands for another process.
+    with folder.locked(), refused, RunFolder(folder.path).locked():
+        pass
+    with folder.locked():
+        pass

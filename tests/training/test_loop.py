@@ -156,3 +156,34 @@ def test_weight_decay_can_be_confined_to_the_first_layer():
     assert decay[id(model.layers[1].linear.weight)] == decay[id(model.layers[1].bias)] == 0
     with pytest.raises(SettingsError, match="AKGNN does not say which layer is its first"):
         make_optimizer(build(), TrainSettings(decay_first_layer_only=True))
+
+
+def test_a_snapshot_does_not_change_while_training_goes_on():
+    kept = []
+
+    def keep(history, snapshot):
+        if len(history) == 5:
+            kept.append(snapshot())
+
+    whole = fit(build(), DATA, SHORT, after_epoch=keep)
+    assert len(kept[0].history) == 5
+    # Twice from the same snapshot.
+    for _ in range(2):
+        resumed = fit(build(seed=9), DATA, SHORT, resume=kept[0])
+        assert replace(resumed, seconds=0.0) == replace(whole, seconds=0.0)
+    assert len(kept[0].history) == 5
+
+
+def test_a_scalar_that_is_not_a_number_is_found():
+    model = build()
+    with torch.no_grad():
+        model.layers[2].phi.fill_(float("nan"))
+    with pytest.raises(DivergedError, match="loss became nan at epoch 1"):
+        fit(model, DATA, SHORT)
+
+
+def test_resuming_counts_the_seconds_on():
+    kept = []
+    fit(build(), DATA, SHORT, after_epoch=lambda history, take: kept.append(take()))
+    later = replace(kept[3], seconds=1000.0)
+    assert fit(build(), DATA, SHORT, resume=later).seconds > 1000

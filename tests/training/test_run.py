@@ -153,7 +153,7 @@ def test_weights_of_another_model_are_refused(folder, tmp_path):
 def test_an_incomplete_record_is_refused(folder):
     folder.prepare()
     folder.write({"status": "finished", "result": {}}, None)
-    with pytest.raises(CheckpointError, match="incomplete record"):
+    with pytest.raises(CheckpointError, match="'test_accuracy' is missing"):
         read_result(folder)
 
 
@@ -184,3 +184,20 @@ def test_every_model_trains_repeats_and_resumes(folder, model):
     with pytest.raises(InterruptedRunError):
         train_run(plan, data, folder, should_stop=stop_after(2))
     assert same(train_run(plan, data, folder, resume=True), whole)
+
+
+def test_a_run_on_other_data_is_not_resumed(folder):
+    plan = make_plan()
+    data = plan.load()
+    train_run(plan, data, folder)
+    with pytest.raises(RunFolderError, match="holds a run on other data"):
+        train_run(plan, replace(data, class_names=("a", "b", "c", "d")), folder, resume=True)
+
+
+def test_a_model_that_cannot_be_built_leaves_no_folder(folder, monkeypatch):
+    plan = make_plan()
+    data = plan.load()
+    monkeypatch.setattr(RunPlan, "build", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        train_run(plan, data, folder)
+    assert not folder.path.exists()

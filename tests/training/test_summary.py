@@ -15,6 +15,11 @@ def test_interval_is_students():
     assert summary.ci95 == pytest.approx(interval)
 
 
+def test_a_run_without_a_result_leaves_none():
+    assert math.isnan(summarise([84.0, math.nan]).mean)
+    assert math.isnan(summarise([math.nan, math.nan]).std)
+
+
 def test_one_run_has_no_deviation():
     summary = summarise([84.0])
     assert summary.mean == 84.0

@@ -10,6 +10,7 @@ _CORA = (1433, 7)
 
 def models(
     name: str | None = typer.Argument(None, help="Show the settings of this model."),
+    dataset: str = typer.Option("cora", help="Data set whose settings are shown."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
     """List the models, or the settings of one.
@@ -39,7 +40,7 @@ def models(
         return
 
     find_model(name)
-    presets = {key: load_preset(name, key, dataset="") for key in list_presets(name)}
+    presets = {key: load_preset(name, key, dataset) for key in list_presets(name)}
     values = {
         key: {name: value for kind in preset.to_dict().values() for name, value in kind.items()}
         for key, preset in presets.items()
@@ -47,6 +48,7 @@ def models(
     if as_json:
         print_json({"name": name, "presets": values})
         return
+    print(f"Settings on {dataset}.")
     for key, about in list_presets(name).items():
         print(f"{key}: {about}.")
     print()

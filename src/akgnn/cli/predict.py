@@ -52,18 +52,17 @@ def predict(
     with torch.no_grad():
         probability = model.to(place)(data.x, data.graph).softmax(1).cpu()
     label = [names[index] for index in probability.argmax(1).tolist()]
+    if out is not None:
+        try:
+            out.write_text(_as_csv(names, label, probability), encoding="utf-8", newline="")
+        except OSError as error:
+            raise RunFolderError(f"Cannot write {out}: {error.strerror or error}.") from error
     if as_json:
         print_json({"classes": names, "label": label, "probability": probability.tolist()})
-        return
-    text = _as_csv(names, label, probability)
-    if out is None:
-        sys.stdout.write(text)
-        return
-    try:
-        out.write_text(text, encoding="utf-8", newline="")
-    except OSError as error:
-        raise RunFolderError(f"Cannot write {out}: {error.strerror or error}.") from error
-    print(f"{len(label)} predictions in {out}")
+    elif out is not None:
+        print(f"{len(label)} predictions in {out}")
+    else:
+        sys.stdout.write(_as_csv(names, label, probability))
 
 
 def _as_csv(names: list[str], label: list[str], probability: "Tensor") -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -10,12 +11,15 @@ import typer
 from akgnn.cli.output import numbers, print_json, print_table
 from akgnn.cli.progress import training_progress
 from akgnn.cli.stopping import stop_requests
-from akgnn.errors import InterruptedRunError, SettingsError
+from akgnn.errors import DivergedError, InterruptedRunError, RunFolderError, SettingsError
 
 if TYPE_CHECKING:
     from akgnn.training.checkpoint import RunFolder
     from akgnn.training.plan import RunPlan
     from akgnn.training.run import RunResult
+
+
+_MOST_SEEDS = 10_000
 
 
 def train(
@@ -49,8 +53,10 @@ def train(
     """
     if resume and out is None:
         raise SettingsError("--resume needs --out, the folder of the run to go on with.")
-    if seeds is not None and seeds < 1:
-        raise SettingsError(f"--seeds must be at least 1, got {seeds}.")
+    if seeds is not None and not 1 <= seeds <= _MOST_SEEDS:
+        raise SettingsError(f"--seeds must be from 1 to {_MOST_SEEDS}, got {seeds}.")
+    if not checkpoint_seconds >= 0:
+        raise SettingsError(f"--checkpoint-seconds must be at least 0, got {checkpoint_seconds}.")
     from akgnn.training.checkpoint import RunFolder
     from akgnn.training.device import choose_device
     from akgnn.training.run import train_run
@@ -71,6 +77,8 @@ def train(
     if out is not None:
         paths = [out] if several is None else [out / f"seed-{number}" for number in several]
         folders = [RunFolder(path) for path in paths]
+        if several is not None and RunFolder(out).holds_run():
+            raise RunFolderError(f"{out} holds a single run; --seeds needs a folder of its own.")
     plan = _plan(given, _parsed(changes), folders, resume)
     plans = [plan] if several is None else [plan.with_seed(number) for number in several]
 
@@ -89,6 +97,9 @@ def train(
                     after_epoch=partial(show, number, patience),
                     should_stop=should_stop,
                 )
+            except DivergedError as error:
+                which = f"Seed {plan.which.seed}: " if seeds else ""
+                raise DivergedError(f"{which}{error}") from error
             except InterruptedRunError as error:
                 raise InterruptedRunError(f"{error} {_how_to_go_on(out, seed, seeds)}") from error
             results.append(result)
@@ -123,12 +134,13 @@ def _plan(
 ) -> "RunPlan":
     """The plan that the options say. A run to go on with brings its own, which they may repeat."""
     from akgnn.training.plan import RunPlan, RunSettings
+    from akgnn.training.run import plan_of
 
     for folder in folders:
         if folder is not None and not resume:
             folder.check_free()
         elif folder is not None and folder.holds_run():
-            kept = RunPlan.from_record(folder.read())
+            kept = plan_of(folder, folder.read())
             return RunPlan(kept.which.updated(given), kept.preset.updated(changes))
     return RunPlan.make(RunSettings.from_mapping(given), changes)
 
@@ -145,7 +157,7 @@ def _how_to_go_on(out: Path | None, seed: int | None, seeds: int | None) -> str:
     if out is None:
         return "Nothing was kept; with --out DIR a run can be resumed."
     several = (f" --seed {seed}" if seed else "") + f" --seeds {seeds}" if seeds else ""
-    return f"Go on with: akgnn train --out {out}{several} --resume"
+    return f"Go on with: akgnn train --out {quote(str(out))}{several} --resume"
 
 
 def _print_results(

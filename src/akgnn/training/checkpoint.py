@@ -8,7 +8,10 @@ state or the new one, never a mixture. Weights are safetensors, which cannot run
 import hashlib
 import json
 import os
+import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +20,11 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from akgnn.errors import CheckpointError, RunFolderError
-from akgnn.training.history import History
 from akgnn.training.loop import Snapshot, Weights
+from akgnn.training.record import number, parse_history, reading, text
+
+if sys.platform != "win32":
+    import fcntl
 
 RUN_FILE = "run.json"
 FINAL_WEIGHTS = "weights.safetensors"
@@ -37,7 +43,10 @@ class RunFolder:
 
     def holds_run(self) -> bool:
         """Whether a run was started here."""
-        return (self.path / RUN_FILE).exists()
+        try:
+            return (self.path / RUN_FILE).exists()
+        except OSError as error:
+            raise RunFolderError(f"Cannot look into {self.path}: {error.strerror}.") from error
 
     def check_free(self) -> None:
         """Refuse a folder that holds a run or something else."""
@@ -45,6 +54,7 @@ class RunFolder:
             raise RunFolderError(
                 f"{self.path} holds a run already; --resume continues it, or choose another folder."
             )
+        self._check_one_run()
         if self.path.exists() and not self.path.is_dir():
             raise RunFolderError(f"{self.path} is a file, not a folder.")
         # What an interrupted start may have left does not count.
@@ -68,15 +78,44 @@ class RunFolder:
     def read(self) -> dict[str, Any]:
         """The content of `run.json`."""
         file = self.path / RUN_FILE
-        if not file.exists():
+        if not self.holds_run():
+            self._check_one_run()
             raise CheckpointError(f"{self.path} holds no run: there is no {RUN_FILE} in it.")
         try:
             content = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            raise CheckpointError(f"{file} cannot be read: {error.strerror or error}.") from error
+        except (ValueError, RecursionError) as error:
             raise CheckpointError(f"{file} is damaged: {error}.") from error
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise CheckpointError(f"{file} was not written by this version of akgnn.")
         return content
+
+    def _check_one_run(self) -> None:
+        folders = sorted(item.parent.name for item in self.path.glob(f"seed-*/{RUN_FILE}"))
+        if folders:
+            raise RunFolderError(
+                f"{self.path} holds the runs of several seeds; name one of them, such as "
+                f"{self.path / folders[0]}, or say --seeds."
+            )
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Inside, no other process may train in this folder. A kill gives the lock back.
+
+        Windows has no such lock on folders; there nobody keeps two processes apart.
+        """
+        if sys.platform == "win32":
+            yield
+            return
+        handle = os.open(self.path, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError as error:
+            raise RunFolderError(f"Another process is training in {self.path}.") from error
+        finally:
+            os.close(handle)
 
     def write(self, content: dict[str, Any], weights: Weights | None, file: str = "") -> None:
         """Replace the state of the run by a new one.
@@ -93,8 +132,8 @@ class RunFolder:
             blob = save_tensors({name: t.cpu().contiguous() for name, t in weights.items()})
             self._replace(file, blob)
             entry = {"file": file, "sha256": hashlib.sha256(blob).hexdigest()}
-        text = json.dumps({"format": FORMAT, **content, "weights": entry}, indent=1)
-        self._replace(RUN_FILE, (text + "\n").encode())
+        record = json.dumps({"format": FORMAT, **content, "weights": entry}, indent=1)
+        self._replace(RUN_FILE, (record + "\n").encode())
         for old in [*self.path.glob("*.safetensors"), *self.path.glob(".tmp-*")]:
             if old.name != file:
                 old.unlink(missing_ok=True)
@@ -104,12 +143,14 @@ class RunFolder:
         entry = content.get("weights")
         if not entry:
             raise CheckpointError(f"The run in {self.path} has no weights yet.")
-        file = self.path / Path(str(entry["file"])).name
+        with reading(self.path):
+            file = self.path / Path(text(entry["file"])).name
+            sha256 = text(entry["sha256"])
         try:
             blob = file.read_bytes()
         except OSError as error:
             raise CheckpointError(f"{file} cannot be read: {error.strerror or error}.") from error
-        if hashlib.sha256(blob).hexdigest() != entry["sha256"]:
+        if hashlib.sha256(blob).hexdigest() != sha256:
             raise CheckpointError(f"{file} is damaged: it is not the file that {RUN_FILE} names.")
         try:
             return dict(load_tensors(blob))
@@ -133,13 +174,13 @@ class RunFolder:
         if not content.get("weights"):
             return None
         parts: dict[str, Weights] = {"model": {}, "best": {}, "optimizer": {}}
-        for key, tensor in self.read_weights(content).items():
-            part, _, name = key.partition("/")
-            parts[part][name] = tensor
-        history = History(**content["history"])
-        return Snapshot(
-            parts["model"], parts["best"], parts["optimizer"], history, content["seconds"]
-        )
+        tensors = self.read_weights(content)
+        with reading(self.path):
+            for key, tensor in tensors.items():
+                part, _, name = key.partition("/")
+                parts[part][name] = tensor
+            history, seconds = parse_history(content["history"]), number(content["seconds"])
+        return Snapshot(parts["model"], parts["best"], parts["optimizer"], history, seconds)
 
     def _replace(self, name: str, content: bytes) -> None:
         """Put a file in place in one step, after its content has reached the disk."""

@@ -9,13 +9,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from akgnn.errors import AkgnnError, CheckpointError
 from akgnn.training.history import History
 
 # What can go wrong in picking foreign JSON apart.
-_MISFITS = (KeyError, TypeError, ValueError, AttributeError, IndexError, AkgnnError)
+_MISFITS = (
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    IndexError,
+    OverflowError,
+    AkgnnError,
+)
 
 
 @contextmanager
@@ -90,7 +98,7 @@ def check_fit(kind: str, tensors: Mapping[str, Tensor], expected: Mapping[str, T
         raise CheckpointError(f"The {kind} do not fit the model: {different!r} differs.")
 
 
-def expected_optimizer(model: nn.Module, order: list[Tensor]) -> dict[str, Tensor]:
+def expected_optimizer(order: list[Tensor]) -> dict[str, Tensor]:
     """Names and shapes of Adam's state for parameters in this order."""
     expected: dict[str, Tensor] = {}
     for place, parameter in enumerate(order):

@@ -1,6 +1,5 @@
 """One run from its plan to its record: training, and the folder that keeps it."""
 
-import math
 import platform
 import time
 from collections.abc import Callable, Mapping
@@ -13,17 +12,23 @@ from torch import nn
 
 import akgnn
 from akgnn.data.node_data import NodeData
-from akgnn.errors import (
-    CheckpointError,
-    DivergedError,
-    InterruptedRunError,
-    RunFolderError,
-)
+from akgnn.errors import DivergedError, InterruptedRunError, RunFolderError
 from akgnn.models.registry import build_model
 from akgnn.training.checkpoint import FINAL_WEIGHTS, RunFolder
 from akgnn.training.history import History
-from akgnn.training.loop import FitResult, Snapshot, fit
+from akgnn.training.loop import FitResult, Snapshot, fit, make_optimizer
 from akgnn.training.plan import RunPlan
+from akgnn.training.record import (
+    check_fit,
+    expected_optimizer,
+    number,
+    numbers,
+    parse_data,
+    parse_history,
+    reading,
+    text,
+    whole,
+)
 
 
 @dataclass(frozen=True)
@@ -83,91 +88,145 @@ def train_run(
             `InterruptedRunError`.
     """
     content = {"settings": plan.to_dict(), "data": describe(data), "versions": _versions()}
-    start: Snapshot | None = None
-    if folder is not None and resume and folder.holds_run():
-        kept = folder.read()
-        _check_same_run(folder, kept, content)
-        if kept["status"] != "running":
-            return read_result(folder)
-        start = folder.read_snapshot(kept)
-    elif folder is not None:
+    # Before anything is written: what cannot be built leaves no folder behind.
+    model = plan.build(data)
+
+    def train(start: Snapshot | None) -> RunResult:
+        keeper = _Keeper(folder, content, checkpoint_seconds, after_epoch, should_stop)
+        return _train(plan, data, model, start, keeper)
+
+    if folder is None:
+        return train(None)
+    if not (resume and folder.holds_run()):
         folder.prepare()
         folder.write({**content, "status": "running"}, None)
+    with folder.locked():
+        kept = folder.read()
+        _check_same_run(folder, kept, content)
+        if kept.get("status") != "running":
+            return read_result(folder)
+        start = folder.read_snapshot(kept)
+        if start is not None:
+            _check_snapshot(start, model, plan)
+        return train(start)
 
-    last_kept = time.monotonic()
 
-    def keep(history: History, snapshot: Callable[[], Snapshot]) -> None:
-        nonlocal last_kept
-        if after_epoch is not None:
-            after_epoch(history)
-        stops = should_stop()
-        if folder is not None and (stops or time.monotonic() - last_kept >= checkpoint_seconds):
-            folder.write_snapshot(content, snapshot())
-            last_kept = time.monotonic()
+class _Keeper:
+    """Keeps the states and the end of a run in its folder, if it has one."""
+
+    def __init__(
+        self,
+        folder: RunFolder | None,
+        content: dict[str, Any],
+        seconds: float,
+        after_epoch: Callable[[History], None] | None,
+        should_stop: Callable[[], bool],
+    ) -> None:
+        self.folder, self.content, self.seconds = folder, content, seconds
+        self.after_epoch, self.should_stop = after_epoch, should_stop
+        self.last_kept = time.monotonic()
+
+    def keep_epoch(self, history: History, snapshot: Callable[[], Snapshot]) -> None:
+        """Called after each epoch: show it, keep it if it is time, stop if that was asked for."""
+        if self.after_epoch is not None:
+            self.after_epoch(history)
+        stops, now = self.should_stop(), time.monotonic()
+        if self.folder is not None and (stops or now - self.last_kept >= self.seconds):
+            self.folder.write_snapshot(self.content, snapshot())
+            self.last_kept = time.monotonic()
         if stops:
             raise InterruptedRunError(f"Stopped after epoch {len(history)}.")
 
-    model = plan.build(data)
-    settings, seed = plan.preset.training, plan.which.seed
+    def keep_failure(self, error: DivergedError) -> None:
+        """Remember that the run failed, and why."""
+        if self.folder is not None:
+            self.folder.write({**self.content, "status": "failed", "error": str(error)}, None)
+
+    def keep_result(self, result: FitResult, model: nn.Module) -> None:
+        """Keep the result and the best weights."""
+        if self.folder is None:
+            return
+        values = {name: getattr(result, name) for name in _RESULT_FIELDS}
+        # JSON has no NaN; accuracies are that where there are no test nodes.
+        summary = {name: None if value != value else value for name, value in values.items()}
+        history = result.history.to_dict()
+        finished = {**self.content, "status": "finished", "result": summary, "history": history}
+        self.folder.write(finished, dict(model.state_dict()), FINAL_WEIGHTS)
+
+
+def _train(
+    plan: RunPlan, data: NodeData, model: nn.Module, start: Snapshot | None, keeper: _Keeper
+) -> RunResult:
+    """Train from a snapshot or from the start."""
     try:
         result = fit(
             model,
             data,
-            settings,
-            seed=seed,
+            plan.preset.training,
+            seed=plan.which.seed,
             strategy=plan.strategy(),
             resume=start,
-            after_epoch=keep,
+            after_epoch=keeper.keep_epoch,
         )
     except DivergedError as error:
-        if folder is not None:
-            folder.write({**content, "status": "failed", "error": str(error)}, None)
+        keeper.keep_failure(error)
         raise
-    run = RunResult(plan, content["data"], result)
-    if folder is not None:
-        history = result.history.to_dict()
-        # JSON has no NaN; accuracies are that where there are no test nodes.
-        summary = {
-            name: None if value != value else value
-            for name in _RESULT_FIELDS
-            for value in (getattr(result, name),)
-        }
-        finished = {**content, "status": "finished", "result": summary, "history": history}
-        folder.write(finished, dict(model.state_dict()), FINAL_WEIGHTS)
-    return run
+    keeper.keep_result(result, model)
+    return RunResult(plan, keeper.content["data"], result)
+
+
+def _check_snapshot(start: Snapshot, model: nn.Module, plan: RunPlan) -> None:
+    """Refuse a state whose tensors are not those of this model and its optimiser."""
+    check_fit("weights", start.weights, model.state_dict())
+    check_fit("best weights", start.best_weights, model.state_dict())
+    groups = make_optimizer(model, plan.preset.training).param_groups
+    order = [parameter for group in groups for parameter in group["params"]]
+    check_fit("states of the optimiser", start.optimizer, expected_optimizer(order))
 
 
 def read_result(folder: RunFolder) -> RunResult:
     """The result of a finished run, from its folder."""
     content = folder.read()
     if content.get("status") == "failed":
-        raise RunFolderError(f"The run in {folder.path} failed. {content.get('error')}")
+        with reading(folder.path):
+            cause = text(content["error"])
+        raise RunFolderError(f"The run in {folder.path} failed. {cause}")
     if content.get("status") != "finished":
         raise RunFolderError(
             f"The run in {folder.path} has not finished; "
             f"akgnn train --out {folder.path} --resume goes on with it."
         )
-    try:
-        summary: dict[str, Any] = {
-            name: math.nan if value is None else value for name, value in content["result"].items()
-        }
-        summary["lambda_max"] = tuple(summary["lambda_max"])
-        result = FitResult(**summary, history=History(**content["history"]))
-        return RunResult(RunPlan.from_record(content), content["data"], result)
-    except (KeyError, TypeError) as error:
-        raise CheckpointError(f"{folder.path} holds an incomplete record: {error}.") from error
+    with reading(folder.path):
+        kept = content["result"]
+        floats = ("test_accuracy", "test_macro_f1", "val_accuracy", "val_loss", "train_accuracy")
+        values: dict[str, Any] = {name: number(kept[name]) for name in floats}
+        result = FitResult(
+            **values,
+            best_epoch=whole(kept["best_epoch"]),
+            epochs=whole(kept["epochs"]),
+            seconds=number(kept["seconds"]),
+            lambda_max=tuple(numbers(kept["lambda_max"])),
+            history=parse_history(content["history"]),
+        )
+        return RunResult(plan_of(folder, content), parse_data(content["data"]), result)
+
+
+def plan_of(folder: RunFolder, content: Mapping[str, Any]) -> RunPlan:
+    """The plan that a run folder keeps."""
+    with reading(folder.path):
+        return RunPlan.from_record(content)
 
 
 def load_model(folder: RunFolder) -> tuple[RunResult, nn.Module]:
     """A finished run and its model with the best weights, on the CPU."""
     run = read_result(folder)
     which = run.plan.which
-    try:
-        sizes = int(run.data["num_features"]), len(run.data["class_names"])
+    sizes = run.data["num_features"], len(run.data["class_names"])
+    weights = folder.read_weights(folder.read())
+    with reading(folder.path):
         model = build_model(which.model, run.plan.preset.model, *sizes)
-        model.load_state_dict(folder.read_weights(folder.read()))
-    except (KeyError, RuntimeError) as error:
-        raise CheckpointError(f"The weights in {folder.path} do not fit the model.") from error
+    check_fit("weights", weights, model.state_dict())
+    model.load_state_dict(weights)
     return run, model.eval()
 
 
@@ -186,14 +245,17 @@ def describe(data: NodeData) -> dict[str, Any]:
 
 def _check_same_run(folder: RunFolder, kept: Mapping[str, Any], content: Mapping[str, Any]) -> None:
     """Refuse to go on with a run of other settings or other data."""
+    there = plan_of(folder, kept).to_dict()
     for kind, settings in content["settings"].items():
         for name, value in settings.items():
-            there = kept["settings"][kind].get(name)
-            if there != value:
+            other = there[kind].get(name)
+            if other != value:
                 raise RunFolderError(
-                    f"{folder.path} holds another run: its {name} is {there}, not {value}."
+                    f"{folder.path} holds another run: its {name} is {other}, not {value}."
                 )
-    if kept["data"] != content["data"]:
+    with reading(folder.path):
+        same = parse_data(kept["data"]) == content["data"]
+    if not same:
         raise RunFolderError(f"{folder.path} holds a run on other data.")
 
 
