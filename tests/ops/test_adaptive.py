@@ -265,3 +265,13 @@ def test_half_precision_runs_on_the_cpu():
     expected = adaptive_propagate(graph, h, 1.0)
     found = adaptive_propagate(graph, h.half(), 1.0)
     torch.testing.assert_close(found.float(), expected, rtol=1e-2, atol=1e-2)
+
+
+def test_a_second_derivative_is_refused_not_wrong():
+    graph = random_graph(15)
+    h = torch.randn(graph.num_nodes, 2, dtype=torch.float64, requires_grad=True)
+    a = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+    out = adaptive_propagate(graph, h, a).square().sum()
+    (grad,) = torch.autograd.grad(out, a, create_graph=True)
+    with pytest.raises(RuntimeError, match="differentiate twice"):
+        grad.backward()

@@ -119,6 +119,14 @@ MODELS = {
         "graph convolution",
         "Zhu and Koniusz, Simple Spectral Graph Convolution, 2021",
     ),
+    "vbat": ModelEntry(
+        GCN,
+        GCNSettings,
+        "regularisation",
+        "Deng et al., Batch Virtual Adversarial Training for Graph Convolutional Networks, 2019",
+        takes_dense=True,
+        strategy="virtual-adversarial",
+    ),
 }
 
 

@@ -8,6 +8,10 @@ from akgnn.settings import Settings
 from akgnn.training.strategies.drop_edge import DropEdge, DropEdgeSettings
 from akgnn.training.strategies.layer_sampling import LayerSampling, LayerSamplingSettings
 from akgnn.training.strategies.supervised import Strategy, Supervised, SupervisedSettings
+from akgnn.training.strategies.virtual_adversarial import (
+    VirtualAdversarial,
+    VirtualAdversarialSettings,
+)
 
 
 @dataclass(frozen=True)
@@ -22,4 +26,5 @@ STRATEGIES = {
     "supervised": StrategyEntry(Supervised, SupervisedSettings),
     "drop-edge": StrategyEntry(DropEdge, DropEdgeSettings),
     "layer-sampling": StrategyEntry(LayerSampling, LayerSamplingSettings),
+    "virtual-adversarial": StrategyEntry(VirtualAdversarial, VirtualAdversarialSettings),
 }
