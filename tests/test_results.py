@@ -32,4 +32,4 @@ def test_akgnns_accuracies_are_those_of_the_records(name):
     assert f"{record['mean']:.2f} ± {record['std']:.2f}" in TEXT
     assert f"{low:.2f} to {high:.2f}" in TEXT
     decayed = json.loads((ROOT / "results" / "akgnn" / f"{name}-decay-biases.json").read_text())
-    assert f"{decayed['mean']:.1f} ± {decayed['std']:.1f}" in TEXT
+    assert f"{decayed['mean']:.2f} ± {decayed['std']:.2f}" in TEXT
