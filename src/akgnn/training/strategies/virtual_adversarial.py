@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from akgnn.csr import CSR
 from akgnn.data.node_data import NodeData
+from akgnn.data.transforms import dense_features
 from akgnn.graph import Graph
 from akgnn.ops.dropout import Noise, hashed
 from akgnn.settings import Settings, count, non_negative, positive
@@ -52,7 +52,8 @@ class VirtualAdversarial:
     def losses(self, model: nn.Module, data: NodeData, noise: Noise) -> Iterator[Tensor]:
         """One loss. All passes share their dropout masks, so that only R tells them apart."""
         settings = self.settings
-        x = data.x.to_dense() if isinstance(data.x, CSR) else data.x
+        x = dense_features(data).x
+        assert isinstance(x, Tensor)
         logits: Tensor = model(x, data.graph, noise)
         order = noise.key(_ORDER)
         nodes, field = spread_nodes(data.graph, settings.num_nodes, settings.hops, order)
