@@ -46,8 +46,16 @@ class CheckpointError(AkgnnError, ValueError):
     """A run folder whose files are damaged, or were not written by akgnn."""
 
 
+class SpecError(AkgnnError, ValueError):
+    """A file that describes an experiment and has a mistake in it."""
+
+
 class DivergedError(AkgnnError, ArithmeticError):
     """Training whose loss stopped being a number."""
+
+
+class FailedRunsError(AkgnnError, RuntimeError):
+    """An experiment in which some runs failed; the others are kept."""
 
 
 class InterruptedRunError(AkgnnError, RuntimeError):

@@ -14,8 +14,12 @@ from akgnn.cli.datasets import datasets
 from akgnn.cli.inspect import inspect
 from akgnn.cli.models import models
 from akgnn.cli.predict import predict
+from akgnn.cli.reproduce import reproduce
 from akgnn.cli.train import train
-from akgnn.errors import AkgnnError, DivergedError, InterruptedRunError
+from akgnn.errors import AkgnnError, DivergedError, FailedRunsError, InterruptedRunError
+
+# Not the fault of what was asked for.
+_FAILURES = (DivergedError, FailedRunsError, InterruptedRunError)
 
 app = typer.Typer(
     name="akgnn",
@@ -25,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, predict, inspect, datasets, models):
+for command in (train, predict, inspect, reproduce, datasets, models):
     app.command()(command)
 
 
@@ -60,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except AkgnnError as error:
         print(f"akgnn: {error}", file=sys.stderr)
-        return 1 if isinstance(error, DivergedError | InterruptedRunError) else 2
+        return 1 if isinstance(error, _FAILURES) else 2
     except (KeyboardInterrupt, typer.Abort):
         print("akgnn: stopped.", file=sys.stderr)
         return 1

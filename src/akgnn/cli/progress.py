@@ -1,13 +1,15 @@
-"""The progress bar of training; silent where standard error is not a terminal."""
+"""Progress bars of training and of experiments; silent where nobody looks at a terminal."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
 
 if TYPE_CHECKING:
+    from akgnn.experiments.runner import Progress
     from akgnn.training.history import History
 
 
@@ -20,9 +22,7 @@ def training_progress(num_runs: int) -> Iterator[Callable[[int, int, "History"],
     """
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(
-        *columns, console=console, disable=not console.is_terminal, transient=True
-    ) as bar:
+    with Bars(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task("Training", total=1)
 
         def show(run: int, patience: int, history: "History") -> None:
@@ -38,3 +38,29 @@ def training_progress(num_runs: int) -> Iterator[Callable[[int, int, "History"],
             bar.update(task, description=text, completed=waited, total=patience)
 
         yield show
+
+
+@contextmanager
+def runs_progress(num_runs: int) -> Iterator[Callable[["Progress"], None]]:
+    """Inside, the function given shows how many runs of an experiment are done."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    is_silent = not (console.is_terminal and num_runs)
+    with Bars(*columns, console=console, disable=is_silent, transient=True) as bar:
+        task = bar.add_task(f"0 of {num_runs} runs", total=num_runs)
+
+        def show(progress: "Progress") -> None:
+            which = progress.record.plan.which
+            text = (
+                f"{progress.done} of {progress.total} runs · last {which.model} on {which.dataset} "
+                f"· {_duration(progress.seconds_left)} left"
+            )
+            bar.update(task, description=text, completed=progress.done)
+
+        yield show
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

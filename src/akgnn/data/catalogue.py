@@ -14,6 +14,8 @@ from akgnn.errors import DataError, SettingsError, UnknownNameError
 
 BUNDLED = tuple(SHA256)
 GENERATED = "csbm"
+# The ways to write a split.
+_PER_CLASS, _SHARES, _PUBLISHED = r"(\d+)-per-class", r"(\d+)/(\d+)/(\d+)", r"public(?:-(\d+))?"
 
 FeatureTransform = Literal["auto", "raw", "row-normalised"]
 
@@ -21,6 +23,22 @@ FeatureTransform = Literal["auto", "raw", "row-normalised"]
 def dataset_names() -> list[str]:
     """The names that `load_dataset` knows, bundled ones first."""
     return [*BUNDLED, GENERATED, *PYG_SOURCES]
+
+
+def check_dataset(name: str) -> None:
+    """Refuse a name that `load_dataset` does not know."""
+    kind, colon, _ = name.partition(":")
+    if kind not in dataset_names() or (colon and kind != GENERATED):
+        raise UnknownNameError("data set", name, dataset_names())
+
+
+def check_split(text: str) -> None:
+    """Refuse a split that is written in no known way."""
+    if not any(re.fullmatch(pattern, text) for pattern in (_PER_CLASS, _SHARES, _PUBLISHED)):
+        raise DataError(
+            f"Unknown split {text!r}; write public, 20-per-class, or 60/20/20 for shares in "
+            "per cent."
+        )
 
 
 def load_dataset(
@@ -44,18 +62,17 @@ def load_dataset(
     """
     if features not in get_args(FeatureTransform):
         raise UnknownNameError("feature transform", features, get_args(FeatureTransform))
-    kind, colon, options = name.partition(":")
-    published = re.fullmatch(r"public(?:-(\d+))?", split or "public")
+    check_dataset(name)
+    kind, _, options = name.partition(":")
+    published = re.fullmatch(_PUBLISHED, split or "public")
     index = int(published[1] or 0) if published else 0
-    if kind in BUNDLED and not colon:
+    if kind in BUNDLED:
         data, suits = load_bundled(kind), True
     elif kind == GENERATED:
         data, suits = block_model(_block_model_settings(options)), False
-    elif kind in PYG_SOURCES and not colon:
+    else:
         data = load_pyg(kind, data_root, split_index=index)
         suits = PYG_SOURCES[kind].row_normalise
-    else:
-        raise UnknownNameError("data set", name, dataset_names())
 
     if split is not None:
         data = data.with_split(_chosen_split(data, split, split_seed))
@@ -72,15 +89,12 @@ def _block_model_settings(options: str) -> BlockModelSettings:
 
 
 def _chosen_split(data: NodeData, text: str, seed: int) -> Split:
-    if per_class := re.fullmatch(r"(\d+)-per-class", text):
+    check_split(text)
+    if per_class := re.fullmatch(_PER_CLASS, text):
         return split_per_class(data.y, per_class=int(per_class[1]), seed=seed)
-    if shares := re.fullmatch(r"(\d+)/(\d+)/(\d+)", text):
+    if shares := re.fullmatch(_SHARES, text):
         train, val, test = (int(share) / 100 for share in shares.groups())
         return split_by_fraction(data.y, train=train, val=val, test=test, seed=seed)
-    if re.fullmatch(r"public(-\d+)?", text):
-        if text in (data.split.name, f"{data.split.name}-0") or data.split.name == f"{text}-0":
-            return data.split
-        raise DataError(f"{data.name!r} has no split {text!r}; its own is {data.split.name!r}.")
-    raise DataError(
-        f"Unknown split {text!r}; write public, 20-per-class, or 60/20/20 for shares in per cent."
-    )
+    if text in (data.split.name, f"{data.split.name}-0") or data.split.name == f"{text}-0":
+        return data.split
+    raise DataError(f"{data.name!r} has no split {text!r}; its own is {data.split.name!r}.")

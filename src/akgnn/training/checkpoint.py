@@ -8,7 +8,6 @@ state or the new one, never a mixture. Weights are safetensors, which cannot run
 import hashlib
 import json
 import os
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,11 +19,9 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from akgnn.errors import CheckpointError, RunFolderError
+from akgnn.training.folder_lock import folder_lock
 from akgnn.training.loop import Snapshot, Weights
 from akgnn.training.record import number, parse_history, reading, text
-
-if sys.platform != "win32":
-    import fcntl
 
 RUN_FILE = "run.json"
 FINAL_WEIGHTS = "weights.safetensors"
@@ -101,21 +98,9 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Inside, no other process may train in this folder. A kill gives the lock back.
-
-        Windows has no such lock on folders; there nobody keeps two processes apart.
-        """
-        if sys.platform == "win32":
+        """Inside, no other process may train in this folder."""
+        with folder_lock(self.path):
             yield
-            return
-        handle = os.open(self.path, os.O_RDONLY)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield
-        except BlockingIOError as error:
-            raise RunFolderError(f"Another process is training in {self.path}.") from error
-        finally:
-            os.close(handle)
 
     def write(self, content: dict[str, Any], weights: Weights | None, file: str = "") -> None:
         """Replace the state of the run by a new one.

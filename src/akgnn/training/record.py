@@ -15,7 +15,7 @@ from akgnn.errors import AkgnnError, CheckpointError
 from akgnn.training.history import History
 
 # What can go wrong in picking foreign JSON apart.
-_MISFITS = (
+MISFITS = (
     KeyError,
     TypeError,
     ValueError,
@@ -33,7 +33,7 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except CheckpointError:
         raise
-    except _MISFITS as error:
+    except MISFITS as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise CheckpointError(f"The record in {path} is damaged or foreign: {what}.") from error
 

@@ -52,7 +52,7 @@ class RunResult:
         }
 
 
-_RESULT_FIELDS = (
+_METRICS = (
     "test_accuracy",
     "test_macro_f1",
     "val_accuracy",
@@ -60,9 +60,13 @@ _RESULT_FIELDS = (
     "train_accuracy",
     "best_epoch",
     "epochs",
-    "seconds",
-    "lambda_max",
 )
+_RESULT_FIELDS = (*_METRICS, "seconds", "lambda_max")
+
+
+def metrics_of(result: FitResult) -> dict[str, float]:
+    """Accuracies, losses and epochs by name."""
+    return {name: getattr(result, name) for name in _METRICS}
 
 
 def train_run(
@@ -87,7 +91,7 @@ def train_run(
         should_stop: Asked after each epoch; once true the state is kept and the run ends with
             `InterruptedRunError`.
     """
-    content = {"settings": plan.to_dict(), "data": describe(data), "versions": _versions()}
+    content = {"settings": plan.to_dict(), "data": describe(data), "versions": versions()}
     # Before anything is written: what cannot be built leaves no folder behind.
     model = plan.build(data)
 
@@ -259,7 +263,8 @@ def _check_same_run(folder: RunFolder, kept: Mapping[str, Any], content: Mapping
         raise RunFolderError(f"{folder.path} holds a run on other data.")
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Of everything that computes."""
     return {
         "python": platform.python_version(),
         "akgnn": akgnn.__version__,

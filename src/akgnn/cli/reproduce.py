@@ -1,0 +1,158 @@
+"""`akgnn reproduce`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from akgnn.cli.output import print_json, print_table
+from akgnn.cli.progress import runs_progress
+from akgnn.cli.stopping import stop_requests
+from akgnn.errors import FailedRunsError, InterruptedRunError, SettingsError
+
+if TYPE_CHECKING:
+    from akgnn.experiments.record import Record
+    from akgnn.experiments.results import CellResult
+    from akgnn.experiments.spec import Spec
+
+# What the paper has; other experiments are asked for by name.
+PAPER = ("table1", "ablation", "loss", "lambda", "depth", "splits")
+_MOST = 10_000
+
+
+def reproduce(
+    experiment: str = typer.Argument(
+        help="table1, ablation, loss, lambda, depth, splits, all of these as `all`, consistency, "
+        "or a spec of your own, FILE.toml."
+    ),
+    seeds: int | None = typer.Option(None, help="Seeds of every cell.  [what the spec says]"),
+    out: Path = typer.Option(Path("results"), help="Folder of the records."),
+    device: str = typer.Option("auto", help="auto, cpu, cuda or cuda:1."),
+    jobs: int | None = typer.Option(None, help="Runs at a time.  [one a core; one on a GPU]"),
+    data_root: Path | None = typer.Option(None, help="Folder of PyG's data sets.  [$AKGNN_DATA]"),
+    retry_failed: bool = typer.Option(False, "--retry-failed", help="Try failed runs again."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+) -> None:
+    """Measure a table or figure: train what is missing, write it down, show the result.
+
+    Stop it and start it again as often as you like: every finished run is kept.
+
+    Example: akgnn reproduce table1 --seeds 3 --out results
+    """
+    for name, value in (("--seeds", seeds), ("--jobs", jobs)):
+        if value is not None and not 1 <= value <= _MOST:
+            raise SettingsError(f"{name} must be from 1 to {_MOST}, got {value}.")
+    from akgnn.experiments.results import collect
+    from akgnn.experiments.runner import missing, run_tasks, tasks_of
+    from akgnn.experiments.spec_files import load_spec
+    from akgnn.experiments.store import RecordStore
+    from akgnn.training.device import choose_device
+
+    specs = [load_spec(name) for name in (PAPER if experiment == "all" else (experiment,))]
+    place = str(choose_device(device))
+    store = RecordStore(out)
+    with store.locked():
+        before = store.read()
+        for line in before.skipped:
+            typer.echo(f"akgnn: {line}", err=True)
+        wanted = tasks_of(specs, seeds)
+        tasks = missing(wanted, before.records, retry_failed=retry_failed)
+        with stop_requests() as should_stop, runs_progress(len(tasks)) as show:
+            done = run_tasks(
+                tasks,
+                store,
+                device=place,
+                num_workers=jobs,
+                data_root=data_root,
+                after_run=show,
+                should_stop=should_stop,
+            )
+    if len(done) < len(tasks):
+        raise InterruptedRunError(
+            f"Stopped with {len(done)} of {len(tasks)} runs done, which are kept in {out}; "
+            "the same command goes on."
+        )
+    records = [*before.records, *done]
+    plans = {task.plan for task in wanted}
+    failed = [record for record in _last(records) if record.error and record.plan in plans]
+    results = {spec.name: collect(spec, records) for spec in specs}
+    if as_json:
+        print_json(
+            {
+                "out": str(out),
+                "runs": len(wanted),
+                "trained": len(done),
+                "failed": [{"run": describe(run), "error": run.error} for run in failed],
+                "experiments": {name: _as_rows(cells) for name, cells in results.items()},
+            }
+        )
+    else:
+        for spec in specs:
+            _print_spec(spec, results[spec.name])
+        if tasks:
+            print(f"{len(done)} runs trained, {len(wanted) - len(done)} were there; kept in {out}.")
+        else:
+            print(f"Nothing to do: all {len(wanted)} runs are in {out}.")
+    if failed:
+        first = failed[0]
+        raise FailedRunsError(
+            f"{len(failed)} of {len(wanted)} runs failed, the first ({describe(first)}): "
+            f"{first.error} --retry-failed tries them again."
+        )
+
+
+def describe(record: "Record") -> str:
+    """A run in a few words."""
+    which = record.plan.which
+    return f"{which.model} on {which.dataset}, seed {which.seed}"
+
+
+def _last(records: Sequence["Record"]) -> list["Record"]:
+    """The last record of every run."""
+    return list({record.plan: record for record in records}.values())
+
+
+def _as_rows(cells: Sequence["CellResult"]) -> list[dict[str, Any]]:
+    rows = []
+    for result in cells:
+        cell, summary = result.cell, result.summary
+        rows.append(
+            {
+                "label": cell.row.label,
+                "dataset": cell.dataset,
+                **cell.point,
+                "seeds": len(result.finished),
+                "mean": summary.mean if summary else None,
+                "std": summary.std if summary else None,
+                "ci95": list(summary.ci95) if summary else None,
+                "published": cell.published.mean if cell.published else None,
+            }
+        )
+    return rows
+
+
+def _print_spec(spec: "Spec", cells: Sequence["CellResult"]) -> None:
+    """A table with a line for each row and grid point and a column for each data set."""
+    print(f"{spec.title}\n{spec.about}\n" if spec.about else f"{spec.title}\n")
+    lines: dict[tuple[str, ...], dict[str, str]] = {}
+    for result in cells:
+        point = [str(value) for value in result.cell.point.values()]
+        line = lines.setdefault((result.cell.row.label, *point), {})
+        line[result.cell.dataset] = _shown(result)
+    names = [name.replace("num_layers", "K") for name in cells[0].cell.point]
+    rows = [[*key, *(line.get(name, "") for name in spec.datasets)] for key, line in lines.items()]
+    columns = ["", *names, *spec.datasets]
+    print_table(columns, rows)
+    print()
+
+
+def _shown(result: "CellResult") -> str:
+    if result.summary is None:
+        return "failed" if result.failed else "–"
+    summary = result.summary
+    text = f"{summary.mean:.1f}"
+    if summary.std == summary.std:
+        text += f" ± {summary.std:.1f}"
+    published = result.cell.published
+    return f"{text} ({published.mean:.1f})" if published else text

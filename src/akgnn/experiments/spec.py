@@ -1,0 +1,127 @@
+"""Specs: a table or figure as data, with its grid, its seeds and the published values."""
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from akgnn.training.plan import RunPlan
+
+Shown = Literal["table", "loss", "lambda", "depth"]
+
+
+@dataclass(frozen=True)
+class Published:
+    """A value printed in a paper, in per cent, with its deviation where one is printed."""
+
+    mean: float
+    std: float | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table or one curve of a figure: a model with its settings.
+
+    Attributes:
+        label: How the paper calls it.
+        model: Name of the model.
+        preset: Name of the model's preset.
+        changes: Settings that differ from the preset.
+        seeds: How many seeds.
+        published: By data set.
+        about: A remark for readers, such as how it differs from the paper's.
+    """
+
+    label: str
+    model: str
+    preset: str
+    changes: Mapping[str, Any]
+    seeds: int
+    published: Mapping[str, Published]
+    about: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A row on one data set at one point of the grid: what several seeds are averaged over.
+
+    Attributes:
+        row: The row.
+        dataset: Name of the data set.
+        point: The values of the settings that the spec varies.
+        template: The plan of seed 0.
+        splits: Whether seed i also draws random split i.
+    """
+
+    row: Row
+    dataset: str
+    point: Mapping[str, Any]
+    template: RunPlan
+    splits: bool
+
+    def plan(self, seed: int) -> RunPlan:
+        """The plan of one seed."""
+        plan = self.template.with_seed(seed)
+        if self.splits:
+            plan = replace(plan, which=replace(plan.which, split_seed=seed))
+        return plan
+
+    def plans(self, seeds: int | None = None) -> list[RunPlan]:
+        """The plans of so many seeds, or of as many as the spec says."""
+        return [self.plan(seed) for seed in range(seeds or self.row.seeds)]
+
+    @property
+    def published(self) -> Published | None:
+        """What the paper prints for this cell."""
+        return self.row.published.get(self.dataset)
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """Everything that differs from the preset."""
+        return {**self.row.changes, **self.point}
+
+    def command(self, seeds: int) -> str:
+        """The command line that trains the same runs one by one."""
+        which = self.template.which
+        words = [f"akgnn train --dataset {self.dataset} --model {self.row.model}"]
+        if self.row.preset != "paper":
+            words.append(f"--preset {self.row.preset}")
+        words += [f"--set {name}={_as_text(value)}" for name, value in self.changes.items()]
+        if self.splits:
+            return " ".join([*words, f"--split {which.split} --split-seed S --seed S"])
+        return " ".join([*words, f"--seeds {seeds}"])
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A table or figure to measure.
+
+    Attributes:
+        name: How the command line calls it.
+        title: For readers.
+        about: One or two sentences for readers.
+        shows: How the page shows it.
+        keeps_history: Whether records keep every epoch.
+        cells: In the order of rows, then data sets, then the grid.
+    """
+
+    name: str
+    title: str
+    about: str
+    shows: Shown
+    keeps_history: bool
+    cells: tuple[Cell, ...]
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows, each once."""
+        return [row for row, _ in itertools.groupby(cell.row for cell in self.cells)]
+
+    @property
+    def datasets(self) -> list[str]:
+        """The data sets, each once."""
+        return list(dict.fromkeys(cell.dataset for cell in self.cells))
+
+
+def _as_text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,92 @@
+"""The folder of an experiment's records: `records.jsonl`, one line a run, only ever added to."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from akgnn.errors import RunFolderError
+from akgnn.experiments.record import Record
+from akgnn.training.folder_lock import folder_lock
+from akgnn.training.record import MISFITS
+
+RECORDS_FILE = "records.jsonl"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a folder holds.
+
+    Attributes:
+        records: What could be read, in the order written.
+        skipped: For every other line its number and what is wrong with it.
+    """
+
+    records: tuple[Record, ...]
+    skipped: tuple[str, ...]
+
+
+class RecordStore:
+    """A folder of records.
+
+    Args:
+        path: The folder; made when something is first written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.file = path / RECORDS_FILE
+
+    def exists(self) -> bool:
+        """Whether there are records here."""
+        return self.file.is_file()
+
+    def read(self) -> Contents:
+        """All records; lines that are torn or from another version are skipped and named."""
+        try:
+            lines = self.file.read_bytes().split(b"\n") if self.exists() else []
+        except OSError as error:
+            raise RunFolderError(f"{self.file} cannot be read: {error.strerror}.") from error
+        records, skipped = [], []
+        for place, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                records.append(Record.from_line(line.decode("utf-8")))
+            except (*MISFITS, RecursionError) as error:
+                cause = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+                is_torn = place == len(lines)
+                cause = "it breaks off in the middle" if is_torn else cause.rstrip(".")
+                skipped.append(f"{self.file}, line {place} was skipped: {cause}.")
+        return Contents(tuple(records), tuple(skipped))
+
+    def append(self, record: Record) -> None:
+        """Add one record; it has reached the disk when this returns."""
+        try:
+            with self.file.open("ab+") as stream:
+                # A kill may have torn the last line: the new one must not go on with it.
+                is_torn = stream.tell() > 0 and _last_byte(self.file) != b"\n"
+                stream.write(b"\n" * is_torn + record.to_line().encode() + b"\n")
+                stream.flush()
+                os.fsync(stream.fileno())
+        except OSError as error:
+            raise RunFolderError(f"Cannot write {self.file}: {error.strerror}.") from error
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Make the folder; inside, no other process may add to it."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunFolderError(
+                f"Cannot write to the folder {self.path}: {error.strerror}."
+            ) from error
+        with folder_lock(self.path):
+            yield
+
+
+def _last_byte(file: Path) -> bytes:
+    with file.open("rb") as stream:
+        stream.seek(-1, os.SEEK_END)
+        return stream.read(1)
