@@ -166,10 +166,14 @@ class _Reader:
         try:
             plan = RunPlan.make(settings, {**row.changes, **point})
         except AkgnnError as error:
-            # The name that the message quotes or starts with says which line it is about.
+            # The name that the message speaks of first says which line it is about.
             names = [*row.changes, *point, row.model, row.preset]
-            blamed = [name for name in names if re.search(rf"(?<!\w){name}(?!\w)", str(error))]
-            raise self._error(error, number, blamed[0] if blamed else "model") from error
+            places = {
+                name: re.search(rf"(?<!\w){re.escape(name)}(?!\w)", str(error)) for name in names
+            }
+            spoken = {name: place.start() for name, place in places.items() if place}
+            blamed = min(spoken, key=spoken.__getitem__) if spoken else "model"
+            raise self._error(error, number, blamed) from error
         return Cell(row, dataset, point, plan, split is not None)
 
     def _published(self, value: Any, name: str, number: int) -> Published:

@@ -1,0 +1,139 @@
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from akgnn.cli.main import main
+from akgnn.experiments.store import RecordStore
+
+SPEC = """title = "Small"
+about = "For the tests."
+datasets = ["csbm:num_nodes=300"]
+seeds = 4
+
+[[rows]]
+label = "SGC"
+model = "sgc"
+published = { "csbm:num_nodes=300" = 81.0 }
+set = { epochs = 20 }
+
+[[rows]]
+label = "AKGNN"
+model = "akgnn"
+set = { epochs = 60, patience = 60, hidden_channels = 8 }
+"""
+
+
+@pytest.fixture
+def spec(tmp_path):
+    file = tmp_path / "small.toml"
+    file.write_text(SPEC)
+    return str(file)
+
+
+def start(spec, out):
+    command = [sys.executable, "-m", "akgnn", "reproduce", spec, "--out", str(out), "--jobs", "2"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(spec, out):
+    process = start(spec, out)
+    stdout, stderr = process.communicate(timeout=300)
+    assert process.returncode == 0, stderr
+    return stdout
+
+
+def what_was_measured(out):
+    """The records without what may differ from run to run: times, memory, order."""
+    records = RecordStore(out).read().records
+    return sorted(
+        (r.plan.which.model, r.seed, tuple(r.metrics.items()), r.lambda_max) for r in records
+    )
+
+
+def test_a_second_time_does_nothing_and_says_so(spec, tmp_path, capsys):
+    out = str(tmp_path / "results")
+    command = ["reproduce", spec, "--seeds", "1", "--out", out, "--jobs", "1"]
+    assert main(command) == 0
+    shown = capsys.readouterr().out
+    assert "2 runs trained, 0 were there" in shown
+    assert "(81.0)" in shown
+    before = RecordStore(tmp_path / "results").file.read_bytes()
+    assert main(command) == 0
+    assert f"Nothing to do: all 2 runs are in {out}." in capsys.readouterr().out
+    assert RecordStore(tmp_path / "results").file.read_bytes() == before
+    assert main([*command, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["runs"], result["trained"], result["failed"]) == (2, 0, [])
+    row = result["experiments"]["small"][0]
+    assert (row["label"], row["seeds"], row["published"]) == ("SGC", 1, 81.0)
+
+
+def test_killed_at_random_moments_it_ends_with_the_same_records(spec, tmp_path):
+    finish(spec, tmp_path / "whole")
+    moments = random.Random(1)
+    out = tmp_path / "killed"
+    for _ in range(int(os.environ.get("AKGNN_KILLS", "3"))):
+        process = start(spec, out)
+        time.sleep(moments.uniform(1.0, 6.0))
+        process.kill()
+        process.communicate()
+        # A kill in the middle of writing a line.
+        if RecordStore(out).exists() and moments.random() < 0.5:
+            with RecordStore(out).file.open("ab") as stream:
+                stream.write(b'{"format": "akgnn-rec')
+    finish(spec, out)
+    assert what_was_measured(out) == what_was_measured(tmp_path / "whole")
+
+
+def test_a_request_to_stop_keeps_what_is_done(spec, tmp_path):
+    out = tmp_path / "results"
+    process = start(spec, out)
+    deadline = time.monotonic() + 120
+    while not RecordStore(out).exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    if process.returncode:
+        assert process.returncode == 1
+        assert "the same command goes on" in stderr
+        assert stderr.count("\n") == 1
+    assert RecordStore(out).read().records
+
+
+def test_skipped_lines_and_failed_runs_are_told(spec, tmp_path, capsys):
+    out = tmp_path / "results"
+    out.mkdir()
+    RecordStore(out).file.write_text('{"format": "akgnn-record-9"}\n')
+    bad = tmp_path / "bad.toml"
+    bad.write_text(SPEC.replace("epochs = 20 }", "epochs = 20, learning_rate = 1e30 }"))
+    command = ["reproduce", str(bad), "--seeds", "1", "--out", str(out), "--jobs", "1"]
+    assert main(command) == 1
+    captured = capsys.readouterr()
+    assert "line 1 was skipped" in captured.err
+    assert "1 of 2 runs failed, the first (sgc on csbm:num_nodes=300, seed 0):" in captured.err
+    assert "failed" in captured.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["tabel1"], "Did you mean 'table1'?"),
+        (["table1", "--seeds", "0"], "--seeds must be from 1"),
+        (["table1", "--jobs", "0"], "--jobs must be from 1"),
+        (["nowhere.toml"], "cannot be read"),
+        (["table1", "--device", "tpu"], "tpu"),
+        ([], "Missing argument"),
+    ],
+)
+def test_wrong_use_is_one_line(arguments, says, capsys):
+    assert main(["reproduce", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1

@@ -1,0 +1,95 @@
+import pytest
+
+from akgnn.experiments.comparisons import against_row
+from akgnn.experiments.record import failed_record
+from akgnn.experiments.results import collect
+from akgnn.experiments.runner import missing, run_tasks, tasks_of
+from akgnn.experiments.spec_files import read_spec
+from akgnn.experiments.store import RecordStore
+
+SPEC = """title = "Small"
+datasets = ["csbm:num_nodes=120"]
+seeds = 3
+{history}
+[[rows]]
+label = "SGC"
+model = "sgc"
+set = {{ epochs = 4 }}
+
+[[rows]]
+label = "GCN"
+model = "gcn"
+set = {{ epochs = 4, {more} }}
+"""
+
+
+@pytest.fixture
+def spec(tmp_path):
+    def spec(history="", more="hidden_channels = 4"):
+        file = tmp_path / "small.toml"
+        file.write_text(SPEC.format(history=history, more=more))
+        return read_spec(file)
+
+    return spec
+
+
+def run(spec, store, **options):
+    tasks = missing(tasks_of([spec]), store.read().records)
+    with store.locked():
+        return run_tasks(tasks, store, num_workers=1, **options)
+
+
+def test_what_is_there_is_not_trained_again(spec, tmp_path):
+    store = RecordStore(tmp_path / "results")
+    shown = []
+    assert len(run(spec(), store, after_run=shown.append)) == 6
+    assert [progress.done for progress in shown] == [1, 2, 3, 4, 5, 6]
+    assert shown[-1].seconds_left == 0
+    assert run(spec(), store) == []
+    # Other settings of one row: only that row is missing.
+    assert len(run(spec(more="hidden_channels = 5"), store)) == 3
+    # The history is asked for and was not kept.
+    kept = run(spec(history="keep_history = true"), store)
+    assert len(kept) == 6
+    assert all(record.history is not None for record in kept)
+    assert run(spec(history="keep_history = true"), store) == []
+
+
+def test_experiments_share_their_runs(spec):
+    once, twice = tasks_of([spec()]), tasks_of([spec(), spec(history="keep_history = true")])
+    assert len(once) == len(twice) == 6
+    assert all(task.keeps_history for task in twice)
+
+
+def test_a_run_that_fails_is_recorded_and_does_not_stop_the_rest(spec, tmp_path):
+    store = RecordStore(tmp_path / "results")
+    records = run(spec(more="learning_rate = 1e30"), store)
+    failed = [record for record in records if not record.is_finished]
+    assert len(records) == 6
+    assert len(failed) == 3
+    assert "learning rate" in failed[0].error
+    assert run(spec(more="learning_rate = 1e30"), store) == []
+    again = missing(tasks_of([spec(more="learning_rate = 1e30")]), records, retry_failed=True)
+    assert {task.plan for task in again} == {record.plan for record in failed}
+
+
+def test_results_are_in_the_order_of_the_spec(spec, tmp_path):
+    store = RecordStore(tmp_path / "results")
+    records = run(spec(), store)
+    sgc, gcn = collect(spec(), list(reversed(records)))
+    assert [sgc.cell.row.label, gcn.cell.row.label] == ["SGC", "GCN"]
+    assert list(gcn.accuracies) == [0, 1, 2]
+    assert gcn.summary.mean == pytest.approx(sum(gcn.accuracies.values()) / 3)
+    comparison = against_row([sgc, gcn], "SGC")["GCN", "csbm:num_nodes=120"]
+    assert comparison.pairs == 3
+    assert comparison.difference == pytest.approx(sgc.summary.mean - gcn.summary.mean)
+
+
+def test_a_finished_record_goes_before_a_failed_one(spec, tmp_path):
+    records = run(spec(), RecordStore(tmp_path / "results"))
+    failed = [failed_record(r.plan, "no", versions={}, environment={}) for r in records]
+    for order in ([*records, *failed], [*failed, *records]):
+        assert all(len(result.finished) == 3 for result in collect(spec(), order))
+    alone = collect(spec(), failed)[0]
+    assert alone.summary is None
+    assert len(alone.failed) == 3

@@ -1,0 +1,103 @@
+from dataclasses import replace
+
+import pytest
+
+from akgnn.errors import RunFolderError
+from akgnn.experiments.record import Record, failed_record
+from akgnn.experiments.store import RecordStore
+from akgnn.experiments.work import do_run
+from akgnn.training.plan import RunPlan, RunSettings
+
+PLAN = RunPlan.make(RunSettings(dataset="csbm:num_nodes=100"), {"epochs": 3, "hidden_channels": 4})
+
+
+@pytest.fixture(scope="module")
+def record():
+    return do_run(PLAN, "cpu")
+
+
+@pytest.fixture
+def store(tmp_path, record):
+    store = RecordStore(tmp_path / "results")
+    with store.locked():
+        store.append(record)
+        store.append(failed_record(PLAN.with_seed(1), "no\nluck", versions={}, environment={}))
+    return store
+
+
+def test_a_record_says_everything(record):
+    assert record.is_finished
+    assert record.data["split"].startswith("random-10-10-80-seed-0:")
+    assert {"python", "akgnn", "torch", "numpy", "platform"} <= set(record.versions)
+    assert record.environment["device"] == "cpu"
+    assert record.environment["threads"] >= 1
+    assert len(record.lambda_max) == 5
+    assert 0 <= record.test_accuracy <= 100
+    assert record.seconds > 0
+    assert 50 < record.peak_memory < 20_000
+    assert len(record.history) == 3
+
+
+def test_what_is_written_is_what_is_read(store, record):
+    contents = store.read()
+    assert contents.skipped == ()
+    first, second = contents.records
+    assert first.plan == record.plan
+    assert first.test_accuracy == pytest.approx(record.test_accuracy, rel=1e-5)
+    assert first.lambda_max == pytest.approx(record.lambda_max, rel=1e-5)
+    assert first.history.val_loss == pytest.approx(record.history.val_loss, rel=1e-4)
+    assert (second.error, second.is_finished) == ("no luck", False)
+    assert Record.from_line(first.to_line()) == first
+
+
+def test_a_torn_last_line_is_named_and_does_not_spoil_the_next(store, record):
+    whole = store.file.read_bytes()
+    store.file.write_bytes(whole + whole[:200])
+    contents = store.read()
+    assert len(contents.records) == 2
+    assert contents.skipped == (f"{store.file}, line 3 was skipped: it breaks off in the middle.",)
+    store.append(replace(record, plan=PLAN.with_seed(2)))
+    assert [r.seed for r in store.read().records] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (b'{"format": "akgnn-record-9"}', "not written by this version"),
+        (b"[1, 2]", "not written by this version"),
+        (b"{", "Expecting property name"),
+        (b"\xff\xfe", "codec can't decode"),
+    ],
+)
+def test_foreign_lines_are_skipped_and_named(store, line, says):
+    store.file.write_bytes(line + b"\n" + store.file.read_bytes())
+    contents = store.read()
+    assert len(contents.records) == 2
+    assert "line 1 was skipped" in contents.skipped[0]
+    assert says in contents.skipped[0]
+
+
+def test_a_setting_of_a_later_version_is_skipped_and_one_that_came_later_has_its_default(store):
+    text = store.file.read_text()
+    store.file.write_text(text.replace('"readout": "sum", ', ""))
+    assert store.read().records[0].plan == PLAN
+    store.file.write_text(text.replace('"readout"', '"raedout"'))
+    assert "raedout" in store.read().skipped[0]
+
+
+def test_two_processes_do_not_add_at_once(store):
+    with (
+        store.locked(),
+        pytest.raises(RunFolderError, match="Another process"),
+        RecordStore(store.path).locked(),
+    ):
+        pass
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(RunFolderError, match="Cannot write to the folder"),
+        RecordStore(tmp_path / "file" / "x").locked(),
+    ):
+        pass
