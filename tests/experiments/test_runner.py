@@ -93,3 +93,23 @@ def test_a_finished_record_goes_before_a_failed_one(spec, tmp_path):
     alone = collect(spec(), failed)[0]
     assert alone.summary is None
     assert len(alone.failed) == 3
+
+
+def test_a_search_never_sees_the_test_nodes(spec, tmp_path):
+    store = RecordStore(tmp_path / "results")
+    run(spec(), store)
+    searched = run(spec(history="search = true"), store)
+    assert len(searched) == 6
+    assert all("-without-test:" in record.data["split"] for record in searched)
+    assert all(
+        "test_accuracy" not in r.metrics or r.test_accuracy != r.test_accuracy for r in searched
+    )
+    assert run(spec(history="search = true"), store) == []
+    assert run(spec(), store) == []
+    records = store.read().records
+    (sgc, _), (searched_sgc, _) = (
+        collect(spec(), records),
+        collect(spec(history="search = true"), records),
+    )
+    assert sgc.val_accuracy == pytest.approx(searched_sgc.val_accuracy)
+    assert sgc.summary.mean > 0

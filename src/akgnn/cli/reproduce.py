@@ -126,6 +126,7 @@ def _as_rows(cells: Sequence["CellResult"]) -> list[dict[str, Any]]:
                 "mean": summary.mean if summary else None,
                 "std": summary.std if summary else None,
                 "ci95": list(summary.ci95) if summary else None,
+                "val_accuracy": result.val_accuracy,
                 "published": cell.published.mean if cell.published else None,
             }
         )
@@ -141,6 +142,8 @@ def _print_spec(spec: "Spec", cells: Sequence["CellResult"]) -> None:
         line = lines.setdefault((result.cell.row.label, *point), {})
         line[result.cell.dataset] = _shown(result)
     names = [name.replace("num_layers", "K") for name in cells[0].cell.point]
+    if spec.is_search:
+        print("Validation accuracy; the test nodes were not there.\n")
     rows = [[*key, *(line.get(name, "") for name in spec.datasets)] for key, line in lines.items()]
     columns = ["", *names, *spec.datasets]
     print_table(columns, rows)
@@ -150,6 +153,8 @@ def _print_spec(spec: "Spec", cells: Sequence["CellResult"]) -> None:
 def _shown(result: "CellResult") -> str:
     if result.summary is None:
         return "failed" if result.failed else "–"
+    if any(record.is_search for record in result.finished):
+        return f"{result.val_accuracy:.1f}"
     summary = result.summary
     text = f"{summary.mean:.1f}"
     if summary.std == summary.std:

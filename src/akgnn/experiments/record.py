@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from akgnn.data.node_data import NodeData
 from akgnn.training.history import History
 from akgnn.training.plan import RunPlan
 from akgnn.training.record import number, numbers, parse_data, parse_history, text
 from akgnn.training.run import RunResult, metrics_of
 
 FORMAT = "akgnn-record-1"
+# In the name of a split whose test nodes were taken away.
+_WITHOUT_TEST = "-without-test"
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,11 @@ class Record:
     def is_finished(self) -> bool:
         """Whether the run came to a result."""
         return self.error is None
+
+    @property
+    def is_search(self) -> bool:
+        """Whether the test nodes were taken away before training."""
+        return _WITHOUT_TEST in self.data.get("split", "")
 
     @property
     def test_accuracy(self) -> float:
@@ -123,6 +131,13 @@ def failed_record(
     """The record of a run that came to nothing."""
     printable = "".join(char if char.isprintable() else " " for char in error)
     return Record(plan, printable, {}, versions, environment, {}, (), 0.0, 0.0, None)
+
+
+def without_test(data: NodeData) -> NodeData:
+    """The data with no test nodes, so that a search cannot look at them."""
+    split = data.split
+    none, name = split.test[:0], f"{split.name}{_WITHOUT_TEST}"
+    return data.with_split(replace(split, test=none, name=name))
 
 
 def _rounded(value: float) -> float | None:

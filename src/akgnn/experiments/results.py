@@ -1,5 +1,7 @@
 """Records put in the order of a spec: what tables, figures and statistics are made of."""
 
+import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,15 +29,25 @@ class CellResult:
         """Mean, deviation and interval of the test accuracy; None where nothing finished."""
         return summarise(list(self.accuracies.values())) if self.finished else None
 
+    @property
+    def val_accuracy(self) -> float:
+        """Mean over the seeds; what a search goes by."""
+        values = [record.metrics["val_accuracy"] for record in self.finished]
+        return statistics.fmean(values) if values else math.nan
+
 
 def collect(spec: Spec, records: Sequence[Record]) -> list[CellResult]:
     """The cells of a spec, each with all its records, however many seeds there are.
+
+    Runs without test nodes answer a search, and nothing else.
 
     Where a run was recorded twice, a finished one goes before a failed one, and one with history
     before one without.
     """
     best: dict[RunPlan, Record] = {}
     for record in records:
+        if record.is_finished and record.is_search != spec.is_search:
+            continue
         if record.plan not in best or _worth(record) > _worth(best[record.plan]):
             best[record.plan] = record
     seeds = sorted({record.seed for record in records})

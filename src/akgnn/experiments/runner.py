@@ -24,10 +24,12 @@ class Task:
     Attributes:
         plan: The run.
         keeps_history: Whether its record must hold every epoch.
+        is_search: Whether it must not see the test nodes.
     """
 
     plan: RunPlan
-    keeps_history: bool
+    keeps_history: bool = False
+    is_search: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,26 +51,39 @@ class Progress:
 
 def tasks_of(specs: Sequence[Spec], seeds: int | None = None) -> list[Task]:
     """Every run that the specs ask for, each once, in the order to run them."""
-    wanted: dict[RunPlan, bool] = {}
+    wanted: dict[tuple[RunPlan, bool], Task] = {}
     for spec in specs:
         for cell in spec.cells:
             for plan in cell.plans(seeds):
-                wanted[plan] = wanted.get(plan, False) or spec.keeps_history
-    tasks = [Task(plan, keeps) for plan, keeps in wanted.items()]
-    return sorted(tasks, key=lambda task: _SIZE.get(task.plan.which.dataset, 3))
+                key = plan, spec.is_search
+                keeps_history = spec.keeps_history or (key in wanted and wanted[key].keeps_history)
+                wanted[key] = Task(plan, keeps_history, spec.is_search)
+    return sorted(wanted.values(), key=lambda task: _SIZE.get(task.plan.which.dataset, 3))
 
 
 def missing(
     tasks: Sequence[Task], records: Sequence[Record], *, retry_failed: bool = False
 ) -> list[Task]:
     """The tasks that no record answers."""
-    known = {record.plan for record in records if record.is_finished or not retry_failed}
-    with_history = {
-        record.plan for record in records if record.history is not None or not record.is_finished
-    } & known
-    return [
-        task for task in tasks if task.plan not in (with_history if task.keeps_history else known)
-    ]
+    answered = {
+        Task(record.plan, keeps_history, record.is_search)
+        for record in records
+        if record.is_finished or not retry_failed
+        for keeps_history in ((False, True) if _has_all(record) else (False,))
+    }
+    # A failed run has no data, so that nobody can tell whether it was a search.
+    answered |= {
+        Task(record.plan, keeps_history, True)
+        for record in records
+        if not (record.is_finished or retry_failed)
+        for keeps_history in (False, True)
+    }
+    return [task for task in tasks if task not in answered]
+
+
+def _has_all(record: Record) -> bool:
+    """Whether there is nothing more to be had from this run."""
+    return record.history is not None or not record.is_finished
 
 
 def run_tasks(
@@ -108,7 +123,7 @@ def run_tasks(
 
 
 def _do_task(task: Task, *, device: str, data_root: Path | None) -> Record:
-    record = do_run(task.plan, device, data_root)
+    record = do_run(task.plan, device, data_root, is_search=task.is_search)
     return record if task.keeps_history else record.without_history()
 
 

@@ -102,6 +102,7 @@ class Spec:
         about: One or two sentences for readers.
         shows: How the page shows it.
         keeps_history: Whether records keep every epoch.
+        is_search: Whether the runs choose settings: they have no test nodes to look at.
         cells: In the order of rows, then data sets, then the grid.
     """
 
@@ -110,6 +111,7 @@ class Spec:
     about: str
     shows: Shown
     keeps_history: bool
+    is_search: bool
     cells: tuple[Cell, ...]
 
     @property

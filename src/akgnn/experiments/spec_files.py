@@ -55,6 +55,7 @@ _SPEC_FIELDS: dict[str, tuple[type, Any]] = {
     "seeds": (int, 10),
     "split": (str, None),
     "keep_history": (bool, False),
+    "search": (bool, False),
     "vary": (dict, {}),
     "rows": (list, _NEEDED),
 }
@@ -112,6 +113,7 @@ class _Reader:
             name=self.path.stem,
             **texts,
             keeps_history=values["keep_history"],
+            is_search=values["search"],
             cells=tuple(cells),
         )
 

@@ -12,18 +12,28 @@ import torch
 
 from akgnn.data.node_data import NodeData
 from akgnn.errors import AkgnnError
-from akgnn.experiments.record import Record, failed_record, finished_record
+from akgnn.experiments.record import Record, failed_record, finished_record, without_test
 from akgnn.training.plan import RunPlan
 from akgnn.training.run import train_run, versions
 
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
-def do_run(plan: RunPlan, device: str, data_root: Path | None = None) -> Record:
-    """Train one run; what goes wrong, out of memory included, becomes a record that says so."""
+def do_run(
+    plan: RunPlan, device: str, data_root: Path | None = None, *, is_search: bool = False
+) -> Record:
+    """Train one run; what goes wrong, out of memory included, becomes a record that says so.
+
+    Args:
+        plan: The run.
+        device: Where to compute.
+        data_root: Where PyG's data sets lie.
+        is_search: Whether the test nodes are taken away first.
+    """
     _reset_peak_memory()
     try:
-        result = train_run(plan, _load(_data_of(plan), device, data_root))
+        data = _load(_data_of(plan), device, data_root)
+        result = train_run(plan, without_test(data) if is_search else data)
     except (AkgnnError, MemoryError, RuntimeError, OSError) as error:
         cause = str(error).partition("\n")[0] or type(error).__name__
         return failed_record(plan, cause, versions=run_versions(), environment=environment(device))
