@@ -156,14 +156,17 @@ def make_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Ada
 
 def _decay_to_start(optimizer: torch.optim.Optimizer, model: nn.Module, decay: float) -> None:
     """Before every step add decay · (φ - φ_start) to the gradient of each φ that learns."""
-    layers = [
-        layer for layer in model.modules() if isinstance(layer, AKConv) and layer.phi.requires_grad
-    ]
+    convs = [module for module in model.modules() if isinstance(module, AKConv)]
+    known = {id(conv.phi) for conv in convs}
+    for name, parameter in model.named_parameters():
+        if name.rpartition(".")[2] == "phi" and id(parameter) not in known:
+            kind = type(model).__name__
+            raise SettingsError(f"phi_decays_to='start': {kind} does not say where its φ start.")
 
     def add_penalty(*_: object) -> None:
-        for layer in layers:
-            if layer.phi.grad is not None:
-                layer.phi.grad.add_(layer.phi.detach() - layer.phi_start, alpha=decay)
+        for conv in convs:
+            if conv.phi.grad is not None:
+                conv.phi.grad.add_(conv.phi.detach() - conv.phi_start, alpha=decay)
 
     optimizer.register_step_pre_hook(add_penalty)
 
