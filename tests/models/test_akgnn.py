@@ -6,6 +6,7 @@ import torch
 from akgnn.data.pyg import sparse_if_sparse
 from akgnn.errors import AkgnnError, SettingsError
 from akgnn.layers.dropout import Dropout
+from akgnn.models import akgnn as akgnn_module
 from akgnn.models.akgnn import AKGNN
 from akgnn.ops.dropout import Noise
 from oracles import dense, paper_kernel, random_graph, renormalised
@@ -278,6 +279,26 @@ def test_dropped_values_and_batch_statistics_forbid_the_cheaper_order():
         assert not model.train()._commutes(Noise(0))
         assert model.eval()._commutes(None)
     assert not propagate_first(readout="max")._commutes(None)
+
+
+@pytest.mark.parametrize("readout", READOUTS)
+@pytest.mark.parametrize("layer_dropout", [0.0, 0.5])
+def test_channels_a_part_at_a_time_change_nothing(readout, layer_dropout, monkeypatch):
+    graph = random_graph(18)
+    x = torch.randn(graph.num_nodes, 6, dtype=torch.float64)
+    options = {**NO_DROPOUT, "input_dropout": 0.5, "layer_dropout": layer_dropout}
+    model = propagate_first(readout=readout, **options).train()
+
+    def scores_and_gradients():
+        model.zero_grad()
+        out = model(x, graph, Noise(0))
+        out.square().sum().backward()
+        return out, [parameter.grad for parameter in model.parameters()]
+
+    whole = scores_and_gradients()
+    monkeypatch.setattr(akgnn_module, "_NUMBERS_AT_ONCE", 1)
+    monkeypatch.setattr(akgnn_module, "_FEWEST_CHANNELS", 4)
+    torch.testing.assert_close(whole, scores_and_gradients())
 
 
 def test_at_lambda_2_it_is_grands_random_propagation():

@@ -21,6 +21,10 @@ from akgnn.settings import Settings, count, rate
 # The places where values are dropped; layer k has the number _LAYERS + k, and so on.
 _INPUT, _TRANSFORM, _NODES, _LAYERS, _CLASSIFIER = 0, 1, 2, 1_000, 1_000_000
 
+# What goes through all layers before the next part: little enough to stay in a processor's cache,
+# channels enough to be worth the way through the graph.
+_NUMBERS_AT_ONCE, _FEWEST_CHANNELS = 2**20, 64
+
 
 @dataclass(frozen=True, kw_only=True)
 class AKGNNSettings(Settings):
@@ -211,13 +215,22 @@ class AKGNN(nn.Module):
             # The same with the product X W* first: fewer channels to propagate.
             weight, bias = self._folded_transform()
             h = multiply(self.drop_input(x, noise), weight)
-            h = self._read_out([h, *self._propagate(h, graph, noise)]) + bias
+            h = self._mix(h, graph, noise) + bias
         else:
             h = x.to_dense(transform.weight.dtype) if isinstance(x, CSR) else x
-            h = self._read_out([h, *self._propagate(h, graph, noise)])
+            h = self._mix(h, graph, noise)
             h = transform(self.drop_input(self.norms[0](h), noise))
         h = self.norms[1](self._activate(h))
         return cast(Tensor, self.drop_transform(h, noise))
+
+    def _mix(self, h: Tensor, graph: Graph, noise: Noise | None) -> Tensor:
+        """READOUT(H^(0), …, H^(K)) with H^(0) = h, on a processor some channels at a time."""
+        settings = self.settings
+        is_whole = h.device.type != "cpu" or settings.readout == "concat" or settings.layer_dropout
+        width = h.size(1) if is_whole else max(_FEWEST_CHANNELS, _NUMBERS_AT_ONCE // h.size(0))
+        parts = [part.contiguous() for part in h.split(width, dim=1)]
+        mixed = [self._read_out([part, *self._propagate(part, graph, noise)]) for part in parts]
+        return torch.cat(mixed, dim=1)
 
     def _commutes(self, noise: Noise | None) -> bool:
         """Whether nothing but linear maps lies between the features and the transform."""
