@@ -1,5 +1,6 @@
 """Node dropping: whole rows of the features are left out in training."""
 
+import torch
 from torch import Tensor, nn
 
 from akgnn.csr import CSR
@@ -43,7 +44,6 @@ class NodeDropout(nn.Module):
 def _scaled(x: Features, scale: Tensor | float) -> Features:
     """The rows of `x` multiplied by one number, or by one each."""
     if not isinstance(x, CSR):
-        return x * (scale if isinstance(scale, float) else scale.unsqueeze(1))
-    value = x.pattern.col.new_ones(()).float() if x.value is None else x.value
-    factor = scale if isinstance(scale, float) else scale[x.pattern.row]
-    return CSR(x.pattern, (value * factor).expand(x.num_entries))
+        return x * (scale.unsqueeze(1) if isinstance(scale, Tensor) else scale)
+    value = torch.ones(x.num_entries, device=x.device) if x.value is None else x.value
+    return CSR(x.pattern, value * (scale[x.pattern.row] if isinstance(scale, Tensor) else scale))

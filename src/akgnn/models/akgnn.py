@@ -33,7 +33,8 @@ class AKGNNSettings(Settings):
     Attributes:
         hidden_channels: Width of the hidden signals, d^(K).
         num_layers: Number K of propagation layers.
-        order: Whether the transform comes before the propagation, as in the paper, or after it.
+        order: Whether the transform comes before the propagation, as in the paper, or after it,
+            as in GRAND.
         node_dropout: Rate at which whole nodes are dropped from the features.
         input_dropout: Rate on what enters the transform.
         transform_dropout: Rate on what leaves the transform.
@@ -187,7 +188,7 @@ class AKGNN(nn.Module):
         return self.classify(self.embed(x, graph, noise), noise)
 
     def embed(self, x: Tensor | CSR, graph: Graph, noise: Noise | None = None) -> Tensor:
-        """What the classifier sees: the readout, in the other order with its transform."""
+        """What the classifier sees: the readout, or its transform where that comes last."""
         x = self.drop_nodes(x, noise)
         if self.settings.order == "propagate-first":
             return self._propagate_first(x, graph, noise)

@@ -18,7 +18,7 @@ class TrainSettings(Settings):
         decay_first_layer_only: Whether nothing but the model's first layer is penalised.
         phi_learning_rate: Of the kernels' scalars φ, where it differs.
         phi_weight_decay: Of the kernels' scalars φ, where it differs.
-        phi_decays_to: What φ is drawn to by its decay: zero, which is λ = 1, or its start.
+        phi_decays_to: Where the decay draws φ to: zero, that is λ = 1, or its start, λ = 2.
         epochs: The most epochs.
         patience: Stop after so many epochs without a better validation score.
         stop_on: Whether validation loss or validation accuracy (ties by loss) is the score, or
