@@ -30,6 +30,20 @@ def test_one_seed_as_json(capsys):
     assert result["epochs"] == 5
 
 
+def test_a_model_can_be_trained_by_another_strategy(tmp_path, capsys):
+    plain = run_json(["train", *TOY], capsys)
+    changes = ["--set", "keep=0.5", "--set", "strategy=drop-edge"]
+    out = str(tmp_path / "run")
+    other = run_json(["train", *TOY, *changes, "--out", out], capsys)
+    assert other["val_loss"] != plain["val_loss"]
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert record["settings"]["strategy"] == {"strategy": "drop-edge", "keep": 0.5}
+    assert run_json(["train", "--out", out, "--resume"], capsys) == other
+    assert main(["train", "--out", out, "--resume", "--set", "strategy=supervised"]) == 2
+    message = "holds another run: its strategy is drop-edge, not supervised"
+    assert message in capsys.readouterr().err
+
+
 def test_several_seeds_as_json(capsys):
     result = run_json(["train", *TOY, "--seed", "2", "--seeds", "3"], capsys)
     assert [run["seed"] for run in result["runs"]] == [2, 3, 4]
@@ -99,6 +113,10 @@ def test_resuming_several_seeds_needs_no_other_option(tmp_path, capsys):
         (["--set", "num_layer=3"], "Did you mean 'num_layers'?"),
         (["--set", "num_layers=three"], "num_layers must be a whole number, got 'three'"),
         (["--set", "readout=summ"], "Did you mean 'sum'?"),
+        (["--set", "strategy=drop-edges"], "Did you mean 'drop-edge'?"),
+        (["--set", "strategy=layer-sampling"], "written for a GCN of two layers"),
+        (["--set", "keep=0.5"], "Unknown setting 'keep'"),
+        (["--set", "batch_norm=true"], "batch_norm needs order='propagate-first'"),
         (["--set", "num_layers"], "Write --set NAME=VALUE"),
         (["--set", "layer_dropout=1.5"], "layer_dropout must be at least 0 and below 1"),
         (["--split", "70/20/20"], "add up to at most 1"),

@@ -9,7 +9,7 @@ from torch.autograd import gradcheck
 
 from akgnn.csr import CSR
 from akgnn.errors import SettingsError
-from akgnn.ops.dropout import Noise, dropout, dropout_entries
+from akgnn.ops.dropout import Noise, dropout, dropout_entries, kept_nodes
 
 KEY = Noise(seed=7, step=3).key(1)
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -152,3 +152,13 @@ def test_no_channels_are_no_error_and_one_dimension_is_a_clear_one():
     assert dropout(torch.ones(3, 0), 0.5, KEY).shape == (3, 0)
     with pytest.raises(SettingsError, match=r"takes \(nodes, channels\), got shape \[3\]"):
         dropout(torch.ones(3), 0.5, KEY)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.01, 0.5, 0.9, 1 - 2**-53])
+def test_nodes_are_kept_at_the_right_rate(rate):
+    number = 100_000
+    kept = kept_nodes(number, rate, Noise(0).key(0), torch.device("cpu"))
+    error = math.sqrt(number * rate * (1 - rate))
+    assert abs(int(kept.sum()) - number * (1 - rate)) <= 5 * error + 1e-6
+    with pytest.raises(SettingsError, match="below 1"):
+        kept_nodes(3, 1.0, 0, torch.device("cpu"))

@@ -8,6 +8,7 @@ from akgnn.data.splits import Split
 from akgnn.errors import DivergedError, SettingsError
 from akgnn.models.akgnn import AKGNN
 from akgnn.models.gcn import GCN
+from akgnn.models.pgso import PGSO
 from akgnn.training.loop import fit, make_optimizer
 from akgnn.training.settings import TrainSettings
 
@@ -133,6 +134,33 @@ def test_each_kind_of_parameter_has_its_rate_and_decay():
         (2, 0.01, 5e-4),
         (5, 0.1, 0.0),
     ]
+
+
+def test_the_scalars_can_be_drawn_back_to_their_start():
+    settings = TrainSettings(learning_rate=0.1, phi_weight_decay=0.5, phi_decays_to="start")
+    model = build(num_layers=2, smooth_lambda=True)
+    optimizer = make_optimizer(model, settings)
+    assert optimizer.param_groups[-1]["weight_decay"] == 0
+    with torch.no_grad():
+        model.layers[0].phi.add_(0.2)
+    for layer in model.layers:
+        layer.phi.grad = torch.tensor(0.3)
+    optimizer.step()
+    assert model.layers[0].phi.grad.item() == pytest.approx(0.3 + 0.5 * 0.2)
+    assert model.layers[1].phi.grad.item() == pytest.approx(0.3)
+
+
+def test_a_strong_pull_keeps_lambda_at_its_start():
+    settings = replace(SHORT, phi_weight_decay=1e4)
+    free = fit(build(), DATA, replace(settings, phi_weight_decay=0.0))
+    held = fit(build(), DATA, replace(settings, phi_decays_to="start"))
+    drift = max(abs(value - 2) for value in held.history.lambda_max[-1])
+    assert drift < 0.2 * max(abs(value - 2) for value in free.history.lambda_max[-1])
+
+
+def test_a_start_that_is_not_known_is_refused():
+    with pytest.raises(SettingsError, match="PGSO does not say where its φ start"):
+        make_optimizer(PGSO(6, 5, 3), TrainSettings(phi_decays_to="start"))
 
 
 def test_fixed_lambdas_are_not_handed_to_the_optimizer():

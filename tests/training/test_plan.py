@@ -3,12 +3,27 @@ import torch
 
 from akgnn.errors import SettingsError, UnknownNameError
 from akgnn.training.plan import RunPlan, RunSettings
+from akgnn.training.strategies.drop_edge import DropEdge
 
 
 def test_a_plan_survives_its_record():
     which = RunSettings(dataset="csbm:homophily=0.2", split="60/20/20", split_seed=3, seed=4)
     plan = RunPlan.make(which, {"num_layers": "8", "learning_rate": "0.1"})
     assert RunPlan.from_record({"settings": plan.to_dict()}) == plan
+
+
+def test_a_plan_with_another_strategy_survives_its_record():
+    plan = RunPlan.make(RunSettings(model="gat"), {"strategy": "drop-edge", "keep": "0.5"})
+    assert isinstance(plan.strategy(), DropEdge)
+    assert RunPlan.from_record({"settings": plan.to_dict()}) == plan
+
+
+@pytest.mark.parametrize("model", ["akgnn", "vbat"])
+def test_a_record_without_the_strategys_name_means_that_of_the_model(model):
+    plan = RunPlan.make(RunSettings(model=model))
+    record = plan.to_dict()
+    del record["strategy"]["strategy"]
+    assert RunPlan.from_record({"settings": record}) == plan
 
 
 def test_the_preset_of_the_data_set_is_taken():

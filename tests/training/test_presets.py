@@ -39,6 +39,31 @@ def test_the_authors_code(dataset, layers, hidden):
     assert preset.training.learning_rate == 0.05
 
 
+@pytest.mark.parametrize(
+    ("dataset", "layers", "dropouts", "batch_norm", "loss", "rate", "patience"),
+    [
+        ("cora", 8, (0.5, 0.5), False, (4, 0.5, 1.0), 0.01, 200),
+        ("citeseer", 2, (0.0, 0.2), False, (2, 0.3, 0.7), 0.01, 200),
+        ("pubmed", 5, (0.6, 0.8), True, (4, 0.2, 1.0), 0.2, 100),
+    ],
+)
+def test_consistency_has_grands_settings(
+    dataset, layers, dropouts, batch_norm, loss, rate, patience
+):
+    preset = load_preset("akgnn", "akgnn-consistency", dataset)
+    model, training, strategy = preset.model, preset.training, preset.strategy
+    assert (model.order, model.readout, model.learn_lambda) == ("propagate-first", "mean", True)
+    assert (model.num_layers, model.hidden_channels) == (layers, 32)
+    assert (model.input_dropout, model.transform_dropout) == dropouts
+    assert (model.node_dropout, model.batch_norm) == (0.5, batch_norm)
+    assert model.layer_dropout == model.classifier_dropout == 0
+    assert strategy.name == "consistency"
+    kept = strategy.to_dict()
+    assert (kept["passes"], kept["temperature"], kept["weight"]) == loss
+    assert (training.learning_rate, training.patience) == (rate, patience)
+    assert (training.weight_decay, training.phi_learning_rate) == (5e-4, 0.01)
+
+
 def test_changes_reach_model_and_training():
     preset = load_preset("akgnn", "paper", "cora").updated({"num_layers": "8", "epochs": "3"})
     assert (preset.model.num_layers, preset.training.epochs) == (8, 3)

@@ -186,6 +186,26 @@ def test_every_model_trains_repeats_and_resumes(folder, model):
     assert same(train_run(plan, data, folder, resume=True), whole)
 
 
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_batch_statistics_resume_to_the_same_end(folder, epochs):
+    changes = {"batch_norm": True, "phi_decays_to": "start", "epochs": 6, "patience": 6}
+    which = RunSettings(dataset="csbm:num_nodes=100", preset="akgnn-consistency", seed=1)
+    plan = RunPlan.make(which, {**changes, "num_layers": 2, "passes": 3})
+    data = plan.load()
+    whole = train_run(plan, data)
+    with pytest.raises(InterruptedRunError):
+        train_run(plan, data, folder, should_stop=stop_after(epochs))
+    kept = folder.read_snapshot(folder.read())
+    # Every pass of every epoch was counted.
+    assert int(kept.weights["norms.0.num_batches_tracked"]) == 3 * epochs
+    assert same(train_run(plan, data, folder, resume=True), whole)
+    result, model = load_model(folder)
+    nodes = data.split.test
+    with torch.no_grad():
+        hits = model(data.x, data.graph)[nodes].argmax(1) == data.y[nodes]
+    assert 100 * float(hits.double().mean()) == pytest.approx(result.fit.test_accuracy)
+
+
 def test_a_run_on_other_data_is_not_resumed(folder):
     plan = make_plan()
     data = plan.load()

@@ -52,8 +52,12 @@ def models(
     for key, about in list_presets(name).items():
         print(f"{key}: {about}.")
     print()
-    settings = next(iter(values.values()))
-    rows_ = [[setting, *(_shown(values[key][setting]) for key in presets)] for setting in settings]
+    # Presets with different strategies have different settings.
+    settings = dict.fromkeys(setting for kept in values.values() for setting in kept)
+    rows_ = [
+        [setting, *(_shown(values[key].get(setting, "-")) for key in presets)]
+        for setting in settings
+    ]
     print_table(["setting", *presets], rows_)
     print("\nChange one with: akgnn train --set num_layers=8")
 

@@ -65,10 +65,14 @@ class AKConv(nn.Module):
 
     def reset_parameters(self) -> None:
         """Put λ back to its start."""
+        nn.init.constant_(self.phi, self.phi_start)
+
+    @property
+    def phi_start(self) -> float:
+        """Where φ starts."""
         r = self.start - 1
         # The inverse of softplus, written so that a large r does not overflow.
-        phi = r + math.log(-math.expm1(-r)) if self.smooth else r
-        nn.init.constant_(self.phi, phi)
+        return r + math.log(-math.expm1(-r)) if self.smooth else r
 
     @property
     def self_weight(self) -> Tensor:

@@ -30,11 +30,7 @@ class Dropout(nn.Module):
         if self.rate == 0:
             return x
         if noise is None:
-            if self.training:
-                raise SettingsError(
-                    "In training mode values are dropped by a counter: pass "
-                    "noise=Noise(seed, step) to the model, or call model.eval() first."
-                )
+            check_evaluating(self)
             return x
         key = noise.key(self.place)
         if isinstance(x, CSR):
@@ -44,3 +40,12 @@ class Dropout(nn.Module):
     def extra_repr(self) -> str:
         """The rate, for `print(model)`."""
         return f"{self.rate}"
+
+
+def check_evaluating(module: nn.Module) -> None:
+    """Refuse training mode, where what is dropped has to be said."""
+    if module.training:
+        raise SettingsError(
+            "In training mode values are dropped by a counter: pass "
+            "noise=Noise(seed, step) to the model, or call model.eval() first."
+        )

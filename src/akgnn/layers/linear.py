@@ -61,9 +61,14 @@ class Linear(nn.Module):
 
     def forward(self, x: Tensor | CSR) -> Tensor:
         """Map `x`, one row a node."""
-        out = sparse_linear(x, self.weight) if isinstance(x, CSR) else x @ self.weight
+        out = multiply(x, self.weight)
         return out if self.bias is None else out + self.bias
 
     def extra_repr(self) -> str:
         """Sizes, for `print(model)`."""
         return f"{self.weight.size(0)}, {self.weight.size(1)}, bias={self.bias is not None}"
+
+
+def multiply(x: Tensor | CSR, weight: Tensor) -> Tensor:
+    """The product x W for dense or sparse x."""
+    return sparse_linear(x, weight) if isinstance(x, CSR) else x @ weight

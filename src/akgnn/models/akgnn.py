@@ -8,16 +8,22 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from akgnn.csr import CSR
+from akgnn.errors import SettingsError
 from akgnn.graph import Graph
 from akgnn.layers.ak_conv import AKConv
 from akgnn.layers.dropout import Dropout
-from akgnn.layers.linear import Initialisation, Linear
+from akgnn.layers.linear import Initialisation, Linear, multiply
+from akgnn.layers.node_dropout import NodeDropout
 from akgnn.ops.adaptive import Normalisation
 from akgnn.ops.dropout import Noise
 from akgnn.settings import Settings, count, rate
 
 # The places where values are dropped; layer k has the number _LAYERS + k, and so on.
-_INPUT, _TRANSFORM, _LAYERS, _CLASSIFIER = 0, 1, 1_000, 1_000_000
+_INPUT, _TRANSFORM, _NODES, _LAYERS, _CLASSIFIER = 0, 1, 2, 1_000, 1_000_000
+
+# What goes through all layers before the next part: little enough to stay in a processor's cache,
+# channels enough to be worth the way through the graph.
+_NUMBERS_AT_ONCE, _FEWEST_CHANNELS = 2**20, 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +33,17 @@ class AKGNNSettings(Settings):
     Attributes:
         hidden_channels: Width of the hidden signals, d^(K).
         num_layers: Number K of propagation layers.
-        input_dropout: Rate on the features.
-        transform_dropout: Rate on H^(0), after the transform.
+        order: Whether the transform comes before the propagation, as in the paper, or after it,
+            as in GRAND.
+        node_dropout: Rate at which whole nodes are dropped from the features.
+        input_dropout: Rate on what enters the transform.
+        transform_dropout: Rate on what leaves the transform.
         layer_dropout: Rate on H^(1) … H^(K), after each propagation.
         classifier_dropout: Rate on what enters each layer of the classifier.
-        readout: How H^(1) … H^(K) become one; `last` leaves the readout out.
+        batch_norm: Whether what enters and leaves a transform that comes last is normalised over
+            the nodes.
+        readout: How H^(1) … H^(K) become one; `last` leaves the readout out. Where propagation
+            comes first, the features are among them as H^(0).
         normalisation: Symmetric, as in the paper, or by row.
         classifier_layers: Depth of the classifier.
         activation: The non-linearity after the transform.
@@ -45,10 +57,13 @@ class AKGNNSettings(Settings):
 
     hidden_channels: int = count(64, most=1_000_000)
     num_layers: int = count(5, most=1000)
+    order: Literal["transform-first", "propagate-first"] = "transform-first"
+    node_dropout: float = rate(0.0)
     input_dropout: float = rate(0.6)
     transform_dropout: float = rate(0.6)
     layer_dropout: float = rate(0.6)
     classifier_dropout: float = rate(0.6)
+    batch_norm: bool = False
     readout: Literal["sum", "mean", "max", "concat", "last"] = "sum"
     normalisation: Normalisation = "sym"
     classifier_layers: int = count(1, most=1000)
@@ -58,6 +73,16 @@ class AKGNNSettings(Settings):
     learn_lambda: bool = True
     smooth_lambda: bool = False
     share_weights: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.order == "propagate-first" and not self.share_weights:
+            raise SettingsError(
+                "order='propagate-first' has one transform, after all layers; "
+                "share_weights=False, one for each layer, needs order='transform-first'."
+            )
+        if self.batch_norm and self.order == "transform-first":
+            raise SettingsError("batch_norm needs order='propagate-first'.")
 
 
 class AKGNN(nn.Module):
@@ -69,7 +94,13 @@ class AKGNN(nn.Module):
         H^{(0)} = \sigma(X W^*), \qquad H^{(k)} = A_k^* H^{(k-1)}, \qquad
         Y = \mathrm{softmax}(f_{MLP}(\mathrm{READOUT}(H^{(1)}, \dots, H^{(K)})))
 
-    where A*_k is the kernel of layer k (see `AKConv`).
+    where A*_k is the kernel of layer k (see `AKConv`). With `order="propagate-first"` the same
+    steps stand in GRAND's order ("Graph Random Neural Networks for Semi-Supervised Learning on
+    Graphs", NeurIPS 2020), whose kernel is the one with every λ = 2:
+
+    .. math::
+        H^{(0)} = X, \qquad H^{(k)} = A_k^* H^{(k-1)}, \qquad
+        Y = \mathrm{softmax}(f_{MLP}(\sigma(\mathrm{READOUT}(H^{(0)}, \dots, H^{(K)}) W^*)))
 
     Args:
         in_channels: Number of features.
@@ -101,12 +132,18 @@ class AKGNN(nn.Module):
                 generator=generator,
             )
 
+        propagates_first = settings.order == "propagate-first"
+        signals = settings.num_layers + propagates_first
+        joined = signals if settings.readout == "concat" else 1
+        width = in_channels * joined if propagates_first else in_channels
         transforms = 1 if settings.share_weights else settings.num_layers
         self.transforms = nn.ModuleList(
-            linear(
-                hidden_channels if k else in_channels, hidden_channels, bias=settings.transform_bias
-            )
+            linear(hidden_channels if k else width, hidden_channels, bias=settings.transform_bias)
             for k in range(transforms)
+        )
+        self.norms = nn.ModuleList(
+            nn.BatchNorm1d(size) if settings.batch_norm else nn.Identity()
+            for size in (width, hidden_channels)
         )
         self.layers = nn.ModuleList(
             AKConv(
@@ -116,7 +153,7 @@ class AKGNN(nn.Module):
             )
             for _ in range(settings.num_layers)
         )
-        width = hidden_channels * (settings.num_layers if settings.readout == "concat" else 1)
+        width = hidden_channels if propagates_first else hidden_channels * joined
         depth = settings.classifier_layers
         self.classifier = nn.ModuleList(
             linear(
@@ -125,6 +162,7 @@ class AKGNN(nn.Module):
             for k in range(depth)
         )
 
+        self.drop_nodes = NodeDropout(settings.node_dropout, _NODES)
         self.drop_input = Dropout(settings.input_dropout, _INPUT)
         self.drop_transform = Dropout(settings.transform_dropout, _TRANSFORM)
         self.drop_layers = nn.ModuleList(
@@ -150,11 +188,18 @@ class AKGNN(nn.Module):
         return self.classify(self.embed(x, graph, noise), noise)
 
     def embed(self, x: Tensor | CSR, graph: Graph, noise: Noise | None = None) -> Tensor:
-        """The readout over the propagated signals: what the classifier sees."""
-        trick = self.settings.share_weights
+        """What the classifier sees: the readout, or its transform where that comes last."""
+        x = self.drop_nodes(x, noise)
+        if self.settings.order == "propagate-first":
+            return self._propagate_first(x, graph, noise)
         h = self.transforms[0](self.drop_input(x, noise))
-        if trick:
+        if self.settings.share_weights:
             h = self.drop_transform(self._activate(h), noise)
+        return self._read_out(self._propagate(h, graph, noise))
+
+    def _propagate(self, h: Tensor, graph: Graph, noise: Noise | None) -> list[Tensor]:
+        """H^(1) … H^(K)."""
+        trick = self.settings.share_weights
         outputs = []
         for k, (layer, drop) in enumerate(zip(self.layers, self.drop_layers, strict=True)):
             if not trick and k > 0:
@@ -162,7 +207,50 @@ class AKGNN(nn.Module):
             h = layer(h, graph)
             h = drop(h if trick else self._activate(h), noise)
             outputs.append(h)
-        return self._read_out(outputs)
+        return outputs
+
+    def _propagate_first(self, x: Tensor | CSR, graph: Graph, noise: Noise | None) -> Tensor:
+        """The transform of the readout over H^(0) … H^(K)."""
+        transform = cast(Linear, self.transforms[0])
+        if self._commutes(noise):
+            # The same with the product X W* first: fewer channels to propagate.
+            weight, bias = self._folded_transform()
+            h = multiply(self.drop_input(x, noise), weight)
+            h = self._mix(h, graph, noise) + bias
+        else:
+            h = x.to_dense(transform.weight.dtype) if isinstance(x, CSR) else x
+            h = self._mix(h, graph, noise)
+            h = transform(self.drop_input(self.norms[0](h), noise))
+        h = self.norms[1](self._activate(h))
+        return cast(Tensor, self.drop_transform(h, noise))
+
+    def _mix(self, h: Tensor, graph: Graph, noise: Noise | None) -> Tensor:
+        """READOUT(H^(0), …, H^(K)) with H^(0) = h, on a processor some channels at a time."""
+        settings = self.settings
+        is_whole = h.device.type != "cpu" or settings.readout == "concat" or settings.layer_dropout
+        width = h.size(1) if is_whole else max(_FEWEST_CHANNELS, _NUMBERS_AT_ONCE // h.size(0))
+        parts = [part.contiguous() for part in h.split(width, dim=1)]
+        mixed = [self._read_out([part, *self._propagate(part, graph, noise)]) for part in parts]
+        return torch.cat(mixed, dim=1)
+
+    def _commutes(self, noise: Noise | None) -> bool:
+        """Whether nothing but linear maps lies between the features and the transform."""
+        settings = self.settings
+        drops = noise is not None and max(settings.input_dropout, settings.layer_dropout) > 0
+        normalises = settings.batch_norm and self.training
+        return settings.readout in ("sum", "mean", "last") and not (drops or normalises)
+
+    def _folded_transform(self) -> tuple[Tensor, Tensor | float]:
+        """Weight and bias of the transform with the fixed normalisation in front of it."""
+        linear, norm = cast(Linear, self.transforms[0]), self.norms[0]
+        bias: Tensor | float = 0.0 if linear.bias is None else linear.bias
+        if not isinstance(norm, nn.BatchNorm1d):
+            return linear.weight, bias
+        assert norm.running_mean is not None
+        assert norm.running_var is not None
+        scale = norm.weight * (norm.running_var + norm.eps).rsqrt()
+        shift = norm.bias - norm.running_mean * scale
+        return scale.unsqueeze(1) * linear.weight, shift @ linear.weight + bias
 
     def classify(self, h: Tensor, noise: Noise | None = None) -> Tensor:
         """Class scores from what `embed` gives."""

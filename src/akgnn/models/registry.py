@@ -30,7 +30,8 @@ class ModelEntry:
         family: Kind of model, for lists.
         paper: Where it was published.
         takes_dense: Whether it writes sparse features out anyway, so that it is better done once.
-        strategy: How it is trained; a name in `akgnn.training.strategies`.
+        strategy: How it is trained unless a preset says otherwise; a name in
+            `akgnn.training.strategies`.
     """
 
     build: Callable[..., nn.Module]

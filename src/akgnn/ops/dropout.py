@@ -100,6 +100,20 @@ def dropout_entries(x: CSR, rate: float, key: int, node_ids: Tensor | None = Non
     return out if x.value is None else out.mul_(x.value)
 
 
+def kept_nodes(number: int, rate: float, key: int, device: torch.device) -> Tensor:
+    """Which of so many nodes are kept when each is dropped with probability `rate`.
+
+    Args:
+        number: Of nodes.
+        rate: Probability of dropping, at least 0 and below 1.
+        key: From `Noise.key`.
+        device: Of the result.
+    """
+    check_rate("rate", rate)
+    # A word, read with its sign, is an even draw from -2^63 to 2^63 - 1.
+    return hashed(number, key, device) >= round(rate * 2**64) - 2**63
+
+
 def hashed(number: int, key: int, device: torch.device) -> Tensor:
     """So many 64-bit words of the sequence that `key` starts, for other draws than dropout's."""
     return _mix_(torch.arange(number, device=device), key)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from akgnn.data.node_data import NodeData
 from akgnn.errors import DivergedError, SettingsError
+from akgnn.layers.ak_conv import AKConv
 from akgnn.ops.dropout import Noise
 from akgnn.training.early_stopping import EarlyStopping
 from akgnn.training.history import History
@@ -126,13 +127,15 @@ def make_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Ada
     """Adam, with rate and decay of each kind of parameter: matrices, biases, the scalars φ."""
     rate, decay = settings.learning_rate, settings.weight_decay
     phi_rate, phi_decay = settings.phi_learning_rate, settings.phi_weight_decay
+    phi_decay = decay if phi_decay is None else phi_decay
+    decays_to_start = settings.phi_decays_to == "start"
     groups: dict[str, dict[str, Any]] = {
         "weight": {"params": []},
         "bias": {"params": [], "weight_decay": decay if settings.decay_biases else 0.0},
         "phi": {
             "params": [],
             "lr": rate if phi_rate is None else phi_rate,
-            "weight_decay": decay if phi_decay is None else phi_decay,
+            "weight_decay": 0.0 if decays_to_start else phi_decay,
         },
     }
     if settings.decay_first_layer_only:
@@ -145,7 +148,27 @@ def make_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Ada
         if parameter.requires_grad:
             groups[kind if kind in groups else "weight"]["params"].append(parameter)
     used = [group for group in groups.values() if group["params"]]
-    return torch.optim.Adam(used, lr=rate, weight_decay=decay)
+    optimizer = torch.optim.Adam(used, lr=rate, weight_decay=decay)
+    if decays_to_start:
+        _decay_to_start(optimizer, model, phi_decay)
+    return optimizer
+
+
+def _decay_to_start(optimizer: torch.optim.Optimizer, model: nn.Module, decay: float) -> None:
+    """Before every step add decay · (φ - φ_start) to the gradient of each φ that learns."""
+    convs = [module for module in model.modules() if isinstance(module, AKConv)]
+    known = {id(conv.phi) for conv in convs}
+    for name, parameter in model.named_parameters():
+        if name.rpartition(".")[2] == "phi" and id(parameter) not in known:
+            kind = type(model).__name__
+            raise SettingsError(f"phi_decays_to='start': {kind} does not say where its φ start.")
+
+    def add_penalty(*_: object) -> None:
+        for conv in convs:
+            if conv.phi.grad is not None:
+                conv.phi.grad.add_(conv.phi.detach() - conv.phi_start, alpha=decay)
+
+    optimizer.register_step_pre_hook(add_penalty)
 
 
 def _first_layer(model: nn.Module) -> nn.Module:

@@ -13,7 +13,6 @@ from akgnn.data.transforms import dense_features
 from akgnn.models.registry import build_model, find_model
 from akgnn.settings import Settings, seed
 from akgnn.training.presets import Preset, default_settings, load_preset
-from akgnn.training.strategies.registry import STRATEGIES
 from akgnn.training.strategies.supervised import Strategy
 
 
@@ -83,7 +82,7 @@ class RunPlan:
 
     def strategy(self) -> Strategy:
         """How the model is trained."""
-        return STRATEGIES[find_model(self.which.model).strategy].build(self.preset.strategy)
+        return self.preset.strategy.build()
 
     def load(self, data_root: Path | None = None) -> NodeData:
         """The data."""

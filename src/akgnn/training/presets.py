@@ -10,7 +10,7 @@ from akgnn.errors import UnknownNameError
 from akgnn.models.registry import find_model
 from akgnn.settings import Settings
 from akgnn.training.settings import TrainSettings
-from akgnn.training.strategies.registry import STRATEGIES
+from akgnn.training.strategies.registry import StrategyChoice
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,13 @@ class Preset:
 
     model: Settings
     training: TrainSettings
-    strategy: Settings
+    strategy: StrategyChoice
 
     def updated(self, values: Mapping[str, Any]) -> "Preset":
         """A copy with other values; each name is looked up in all kinds of settings."""
-        known = self.to_dict()
+        # Another strategy brings other names.
+        chosen = {name: value for name, value in values.items() if name == "strategy"}
+        known = self.updated_by_kind({"strategy": chosen}).to_dict()
         for name in values:
             if not any(name in kind for kind in known.values()):
                 names = [name for kind in known.values() for name in kind]
@@ -36,7 +38,10 @@ class Preset:
         )
 
     def updated_by_kind(self, values: Mapping[str, Any]) -> "Preset":
-        """A copy with other values, given under `model`, `training` and `strategy`."""
+        """A copy with other values, given under `model`, `training` and `strategy`.
+
+        Under `strategy` the name `strategy` chooses another than the model's own.
+        """
         return Preset(
             self.model.updated(values.get("model", {})),
             self.training.updated(values.get("training", {})),
@@ -55,7 +60,7 @@ class Preset:
 def default_settings(model: str) -> Preset:
     """The settings of a model before any preset."""
     entry = find_model(model)
-    return Preset(entry.settings(), TrainSettings(), STRATEGIES[entry.strategy].settings())
+    return Preset(entry.settings(), TrainSettings(), StrategyChoice.of(entry.strategy))
 
 
 def list_presets(model: str) -> dict[str, str]:

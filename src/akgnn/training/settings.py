@@ -1,6 +1,7 @@
 """Settings of training."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from akgnn.settings import Settings, count, non_negative, positive
 from akgnn.training.early_stopping import StopOn
@@ -17,6 +18,7 @@ class TrainSettings(Settings):
         decay_first_layer_only: Whether nothing but the model's first layer is penalised.
         phi_learning_rate: Of the kernels' scalars φ, where it differs.
         phi_weight_decay: Of the kernels' scalars φ, where it differs.
+        phi_decays_to: Where the decay draws φ to: zero, that is λ = 1, or its start, λ = 2.
         epochs: The most epochs.
         patience: Stop after so many epochs without a better validation score.
         stop_on: Whether validation loss or validation accuracy (ties by loss) is the score, or
@@ -29,6 +31,7 @@ class TrainSettings(Settings):
     decay_first_layer_only: bool = False
     phi_learning_rate: float | None = positive(None)
     phi_weight_decay: float | None = non_negative(None)
+    phi_decays_to: Literal["zero", "start"] = "zero"
     epochs: int = count(2000)
     patience: int = count(100)
     stop_on: StopOn = "loss"

@@ -1,10 +1,12 @@
-"""The list of strategies, by the name that a model's entry gives."""
+"""The list of strategies, and the choice of one with its settings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from akgnn.errors import UnknownNameError
 from akgnn.settings import Settings
+from akgnn.training.strategies.consistency import Consistency, ConsistencySettings
 from akgnn.training.strategies.drop_edge import DropEdge, DropEdgeSettings
 from akgnn.training.strategies.layer_sampling import LayerSampling, LayerSamplingSettings
 from akgnn.training.strategies.supervised import Strategy, Supervised, SupervisedSettings
@@ -24,7 +26,38 @@ class StrategyEntry:
 
 STRATEGIES = {
     "supervised": StrategyEntry(Supervised, SupervisedSettings),
+    "consistency": StrategyEntry(Consistency, ConsistencySettings),
     "drop-edge": StrategyEntry(DropEdge, DropEdgeSettings),
     "layer-sampling": StrategyEntry(LayerSampling, LayerSamplingSettings),
     "virtual-adversarial": StrategyEntry(VirtualAdversarial, VirtualAdversarialSettings),
 }
+
+
+@dataclass(frozen=True)
+class StrategyChoice:
+    """A strategy by its name, with its settings."""
+
+    name: str
+    settings: Settings
+
+    @classmethod
+    def of(cls, name: str) -> "StrategyChoice":
+        """The strategy of this name with its default settings, or an error that lists the names."""
+        if name not in STRATEGIES:
+            raise UnknownNameError("strategy", name, STRATEGIES)
+        return cls(name, STRATEGIES[name].settings())
+
+    def updated(self, values: Mapping[str, Any]) -> "StrategyChoice":
+        """A copy with other values; one named `strategy` chooses another, at its defaults."""
+        name = values.get("strategy", self.name)
+        start = self if name == self.name else StrategyChoice.of(name)
+        others = {key: value for key, value in values.items() if key != "strategy"}
+        return StrategyChoice(start.name, start.settings.updated(others))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The name, under `strategy`, and the settings."""
+        return {"strategy": self.name, **self.settings.to_dict()}
+
+    def build(self) -> Strategy:
+        """The strategy itself."""
+        return STRATEGIES[self.name].build(self.settings)
