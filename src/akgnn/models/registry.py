@@ -57,7 +57,6 @@ MODELS = {
         "graph convolution",
         "Defferrard et al., Convolutional Neural Networks on Graphs with Fast Localized Spectral "
         "Filtering, 2016",
-        takes_dense=True,
     ),
     "dropedge": ModelEntry(
         GCN,
