@@ -11,6 +11,7 @@ from akgnn.models.akgnn import AKGNN, AKGNNSettings
 from akgnn.models.appnp import APPNP, APPNPSettings
 from akgnn.models.chebynet import ChebyNet, ChebyNetSettings
 from akgnn.models.gat import GAT, GATSettings
+from akgnn.models.gaugo import GAugO, GAugOSettings
 from akgnn.models.gcn import GCN, GCNSettings
 from akgnn.models.graphsage import GraphSAGE, GraphSAGESettings
 from akgnn.models.jknet import JKNet, JKNetSettings
@@ -80,6 +81,13 @@ MODELS = {
         "graph convolution",
         "Velickovic et al., Graph Attention Networks, 2018",
         takes_dense=True,
+    ),
+    "gaugo": ModelEntry(
+        GAugO,
+        GAugOSettings,
+        "regularisation",
+        "Zhao et al., Data Augmentation for Graph Neural Networks, 2021",
+        strategy="edge-augmentation",
     ),
     "gcn": ModelEntry(
         GCN,

@@ -6,6 +6,10 @@ from typing import Any
 
 from akgnn.settings import Settings
 from akgnn.training.strategies.drop_edge import DropEdge, DropEdgeSettings
+from akgnn.training.strategies.edge_augmentation import (
+    EdgeAugmentation,
+    EdgeAugmentationSettings,
+)
 from akgnn.training.strategies.layer_sampling import LayerSampling, LayerSamplingSettings
 from akgnn.training.strategies.supervised import Strategy, Supervised, SupervisedSettings
 from akgnn.training.strategies.virtual_adversarial import (
@@ -25,6 +29,7 @@ class StrategyEntry:
 STRATEGIES = {
     "supervised": StrategyEntry(Supervised, SupervisedSettings),
     "drop-edge": StrategyEntry(DropEdge, DropEdgeSettings),
+    "edge-augmentation": StrategyEntry(EdgeAugmentation, EdgeAugmentationSettings),
     "layer-sampling": StrategyEntry(LayerSampling, LayerSamplingSettings),
     "virtual-adversarial": StrategyEntry(VirtualAdversarial, VirtualAdversarialSettings),
 }
