@@ -20,6 +20,7 @@ from akgnn.ops.dropout import hashed
 from akgnn.ops.neighbour_sum import matmul
 
 _ROWS_AT_ONCE = 512
+_PAIRS_AT_ONCE = 2048
 
 
 class Matrix(Protocol):
@@ -179,11 +180,15 @@ class _ListedProduct(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor]:
         values, h = ctx.saved_tensors
-        row, col = ctx.pairs.row, ctx.pairs.col
-        grad_values = torch.linalg.vecdot(grad[row], h[col]) + torch.linalg.vecdot(
-            grad[col], h[row]
-        )
+        grad_values = _pair_dots(ctx.pairs, grad, h)
         return None, grad_values, matmul(_csr(ctx.pairs, values), grad)
+
+
+def _pair_dots(pairs: ListedPairs, x: Tensor, y: Tensor) -> Tensor:
+    """⟨x_i, y_j⟩ + ⟨x_j, y_i⟩ of each pair, block by block to stay in the cache."""
+    blocks = zip(pairs.row.split(_PAIRS_AT_ONCE), pairs.col.split(_PAIRS_AT_ONCE), strict=True)
+    dots = [(x[i] * y[j]).addcmul_(x[j], y[i]).sum(1) for i, j in blocks]
+    return torch.cat(dots) if dots else x.new_zeros(0)
 
 
 def _csr(pairs: ListedPairs, values: Tensor) -> CSR:
