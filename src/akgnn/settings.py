@@ -22,7 +22,8 @@ def count(default: int, most: int = 10**9) -> Any:
 
 def whole(default: int) -> Any:
     """A field that holds a whole number from 0 on."""
-    return field(default=default, metadata={"low": 0, "high": 10**9, "says": "from 0 to 10^9"})
+    most = 10**9
+    return field(default=default, metadata={"low": 0, "high": most, "says": f"from 0 to {most}"})
 
 
 def seed(default: int = 0) -> Any:
