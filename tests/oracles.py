@@ -79,3 +79,16 @@ def renormalised(graph: Graph) -> Tensor:
     matrix = dense(graph) + torch.eye(graph.num_nodes, dtype=torch.float64)
     scale = matrix.sum(1) ** -0.5
     return scale[:, None] * matrix * scale[None, :]
+
+
+def chebyshev(graph: Graph, order: int) -> list[Tensor]:
+    """T_0(L̃) to T_(order-1)(L̃) of L̃ = 2 L / λ_max - I, with L = I - D^-1/2 A D^-1/2."""
+    matrix, identity = dense(graph), torch.eye(graph.num_nodes, dtype=torch.float64)
+    degree = matrix.sum(1)
+    scale = torch.where(degree > 0, degree, torch.inf) ** -0.5
+    laplacian = identity - scale[:, None] * matrix * scale
+    shifted = 2 * laplacian / torch.linalg.eigvalsh(laplacian)[-1] - identity
+    polynomials = [identity, shifted]
+    while len(polynomials) < order:
+        polynomials.append(2 * shifted @ polynomials[-1] - polynomials[-2])
+    return polynomials[:order]

@@ -4,7 +4,7 @@ from typing import Literal
 import pytest
 
 from akgnn.errors import SettingsError, UnknownNameError
-from akgnn.settings import Settings, count, non_negative, positive, rate, seed
+from akgnn.settings import Settings, count, non_negative, positive, rate, seed, share, whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +17,8 @@ class Example(Settings):
     kind: Literal["sum", "mean"] = "sum"
     title: str | None = None
     start: int = seed()
+    steps: int = whole(0)
+    part: float = share(1.0)
 
 
 def test_text_is_read_by_the_type_of_the_field():
@@ -65,6 +67,10 @@ def test_dictionary_round_trip():
         ("speed", "1e300", "speed must be above 0, to 1e38, got 1e+300"),
         ("start", -1, "start must be from 0 to 2^63 - 1, got -1"),
         ("start", 2**63, "start must be from 0 to 2^63 - 1"),
+        ("steps", -1, "steps must be from 0 to 1000000000, got -1"),
+        ("steps", 0.5, "steps must be a whole number"),
+        ("part", 1.1, "part must be from 0 to 1, got 1.1"),
+        ("part", -0.1, "part must be from 0 to 1"),
     ],
 )
 def test_wrong_values_are_refused(name, value, message):

@@ -20,6 +20,12 @@ def count(default: int, most: int = 10**9) -> Any:
     return field(default=default, metadata={"low": 1, "high": most, "says": f"from 1 to {most}"})
 
 
+def whole(default: int) -> Any:
+    """A field that holds a whole number from 0 on."""
+    most = 10**9
+    return field(default=default, metadata={"low": 0, "high": most, "says": f"from 0 to {most}"})
+
+
 def seed(default: int = 0) -> Any:
     """A field that holds the seed of a generator: a whole number from 0 on, of 63 bits."""
     says = "from 0 to 2^63 - 1"
@@ -29,6 +35,11 @@ def seed(default: int = 0) -> Any:
 def rate(default: float) -> Any:
     """A field that holds a probability of dropping, at least 0 and below 1."""
     return field(default=default, metadata={"low": 0, "below": 1, "says": "at least 0 and below 1"})
+
+
+def share(default: float) -> Any:
+    """A field that holds a part of a whole, from 0 to 1."""
+    return field(default=default, metadata={"low": 0, "high": 1, "says": "from 0 to 1"})
 
 
 def positive(default: float | None) -> Any:

@@ -1,4 +1,4 @@
-"""ChebyNet: Chebyshev polynomials of the Laplacian, with PyG's layers."""
+"""ChebyNet: Chebyshev polynomials of the Laplacian."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from akgnn.csr import CSR
 from akgnn.graph import Graph
+from akgnn.layers.cheb_conv import ChebConv
 from akgnn.layers.dropout import Dropout
-from akgnn.models.pyg_layers import dense, pyg_layer
 from akgnn.ops.dropout import Noise
 from akgnn.settings import Settings, count, rate
 
@@ -57,22 +57,16 @@ class ChebyNet(nn.Module):
         self.settings = settings = ChebyNetSettings.from_mapping(
             {"hidden_channels": hidden_channels, **options}
         )
-        self.first_layer = pyg_layer(
-            "ChebConv", in_channels, hidden_channels, settings.order, generator=generator
+        self.first_layer = ChebConv(
+            in_channels, hidden_channels, settings.order, generator=generator
         )
-        self.second_layer = pyg_layer(
-            "ChebConv", hidden_channels, out_channels, settings.order, generator=generator
+        self.second_layer = ChebConv(
+            hidden_channels, out_channels, settings.order, generator=generator
         )
         self.drops = nn.ModuleList(Dropout(settings.dropout, k) for k in range(2))
 
     def forward(self, x: Tensor | CSR, graph: Graph, noise: Noise | None = None) -> Tensor:
         """Class scores (logits), shape (nodes, classes)."""
-        edge_index, weight = graph.edge_index, graph.edge_weight
-        h = dense(x)
-        weight = None if weight is None else weight.to(h.dtype)
-        largest = torch.tensor(graph.largest_frequency, dtype=h.dtype, device=h.device)
-        h = self.first_layer(self.drops[0](h, noise), edge_index, weight, lambda_max=largest)
-        out: Tensor = self.second_layer(
-            self.drops[1](F.relu(h), noise), edge_index, weight, lambda_max=largest
-        )
+        h = self.first_layer(self.drops[0](x, noise), graph)
+        out: Tensor = self.second_layer(self.drops[1](F.relu(h), noise), graph)
         return out

@@ -11,6 +11,7 @@ from akgnn.models.akgnn import AKGNN, AKGNNSettings
 from akgnn.models.appnp import APPNP, APPNPSettings
 from akgnn.models.chebynet import ChebyNet, ChebyNetSettings
 from akgnn.models.gat import GAT, GATSettings
+from akgnn.models.gaugo import GAugO, GAugOSettings
 from akgnn.models.gcn import GCN, GCNSettings
 from akgnn.models.graphsage import GraphSAGE, GraphSAGESettings
 from akgnn.models.jknet import JKNet, JKNetSettings
@@ -58,7 +59,6 @@ MODELS = {
         "graph convolution",
         "Defferrard et al., Convolutional Neural Networks on Graphs with Fast Localized Spectral "
         "Filtering, 2016",
-        takes_dense=True,
     ),
     "dropedge": ModelEntry(
         GCN,
@@ -82,6 +82,13 @@ MODELS = {
         "graph convolution",
         "Velickovic et al., Graph Attention Networks, 2018",
         takes_dense=True,
+    ),
+    "gaugo": ModelEntry(
+        GAugO,
+        GAugOSettings,
+        "regularisation",
+        "Zhao et al., Data Augmentation for Graph Neural Networks, 2021",
+        strategy="edge-augmentation",
     ),
     "gcn": ModelEntry(
         GCN,

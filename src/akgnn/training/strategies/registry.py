@@ -8,6 +8,10 @@ from akgnn.errors import UnknownNameError
 from akgnn.settings import Settings
 from akgnn.training.strategies.consistency import Consistency, ConsistencySettings
 from akgnn.training.strategies.drop_edge import DropEdge, DropEdgeSettings
+from akgnn.training.strategies.edge_augmentation import (
+    EdgeAugmentation,
+    EdgeAugmentationSettings,
+)
 from akgnn.training.strategies.layer_sampling import LayerSampling, LayerSamplingSettings
 from akgnn.training.strategies.supervised import Strategy, Supervised, SupervisedSettings
 from akgnn.training.strategies.virtual_adversarial import (
@@ -28,6 +32,7 @@ STRATEGIES = {
     "supervised": StrategyEntry(Supervised, SupervisedSettings),
     "consistency": StrategyEntry(Consistency, ConsistencySettings),
     "drop-edge": StrategyEntry(DropEdge, DropEdgeSettings),
+    "edge-augmentation": StrategyEntry(EdgeAugmentation, EdgeAugmentationSettings),
     "layer-sampling": StrategyEntry(LayerSampling, LayerSamplingSettings),
     "virtual-adversarial": StrategyEntry(VirtualAdversarial, VirtualAdversarialSettings),
 }

@@ -1,0 +1,109 @@
+"""GAugO's two nets: a GCN that classifies and an auto-encoder that predicts edges."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from akgnn.csr import CSR
+from akgnn.graph import Graph
+from akgnn.layers.gcn_conv import GCNConv
+from akgnn.models.gcn import GCN
+from akgnn.ops.dropout import Noise
+from akgnn.settings import Settings, count, rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class GAugOSettings(Settings):
+    """Settings of GAugO's nets.
+
+    Attributes:
+        hidden_channels: Width of the hidden signals of both nets.
+        edge_channels: Width of the signals whose inner products score edges.
+        dropout: Rate on the input of both layers of the classifier.
+    """
+
+    hidden_channels: int = count(128, most=1_000_000)
+    edge_channels: int = count(32, most=1_000_000)
+    dropout: float = rate(0.5)
+
+
+class GAugO(nn.Module):
+    """A two-layer GCN, and a graph auto-encoder that the strategy trains along with it.
+
+    From "Data Augmentation for Graph Neural Networks" (AAAI 2021). Its predictions are the GCN's on
+    the graph as it is; the auto-encoder changes the graphs that the GCN is trained on.
+
+    Args:
+        in_channels: Number of features.
+        hidden_channels: Width of the hidden signals.
+        out_channels: Number of classes.
+        generator: Source of the initial weights.
+        options: The other fields of `GAugOSettings`.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        generator: torch.Generator | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        self.settings = settings = GAugOSettings.from_mapping(
+            {"hidden_channels": hidden_channels, **options}
+        )
+        self.classifier = GCN(
+            in_channels,
+            hidden_channels,
+            out_channels,
+            dropout=settings.dropout,
+            generator=generator,
+        )
+        self.encoder = EdgeEncoder(
+            in_channels, hidden_channels, settings.edge_channels, generator=generator
+        )
+
+    @property
+    def first_layer(self) -> nn.Module:
+        """The layer that weight decay may be confined to."""
+        return self.classifier.first_layer
+
+    def forward(self, x: Tensor | CSR, graph: Graph, noise: Noise | None = None) -> Tensor:
+        """Class scores (logits), shape (nodes, classes)."""
+        logits: Tensor = self.classifier(x, graph, noise)
+        return logits
+
+
+class EdgeEncoder(nn.Module):
+    """Z = relu(Â Â X W_1 W_2); the more likely an edge, the higher ⟨z_i, z_j⟩.
+
+    After "Variational Graph Auto-Encoders" (2016), the form without variance. The ReLU stands at
+    the end, so that no score is negative and scores can serve as probabilities.
+
+    Args:
+        in_channels: Number of features.
+        hidden_channels: Width of the hidden signals.
+        out_channels: Width of Z.
+        generator: Source of the initial weights.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.first = GCNConv(in_channels, hidden_channels, generator=generator)
+        self.second = GCNConv(hidden_channels, out_channels, generator=generator)
+
+    def forward(self, x: Tensor | CSR, graph: Graph) -> Tensor:
+        """Z, shape (nodes, out_channels)."""
+        return F.relu(self.second(self.first(x, graph), graph))
