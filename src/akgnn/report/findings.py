@@ -2,32 +2,45 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from akgnn.report.tables import GraphTable, Table
 from akgnn.report.values import count
 
 
-def findings_of(tables: Sequence[Table]) -> list[str]:
-    """Sentences about the comparisons and the published values of every table."""
+@dataclass(frozen=True)
+class Finding:
+    """Sentences about one table."""
+
+    name: str
+    title: str
+    sentences: tuple[str, ...]
+
+
+def findings_of(tables: Sequence[Table]) -> list[Finding]:
+    """What every table says of its reference row and of the published values."""
     found = []
     for table in tables:
-        found += [_compared(table, graph) for graph in table.graphs if graph.others]
-        if table.has_published:
-            found += _published(table)
+        sentences = [_compared(table, graph) for graph in table.graphs if graph.others]
+        sentences += _published(table)
+        if sentences:
+            title = table.title.partition(":")[0]
+            found.append(Finding(table.name, title, tuple(sentences)))
     return found
 
 
 def _compared(table: Table, graph: GraphTable) -> str:
+    """How the reference row compares with the others on one graph."""
     verdicts: Counter[str] = Counter(r.comparison.verdict for r in graph.others if r.comparison)
-    rows = len(graph.others)
+    tested = len(graph.others) - verdicts["too few seeds"]
+    if not tested:
+        return f"On {graph.name} there are too few common seeds to compare."
     parts = [f"{word} than {verdicts[word]}" for word in ("higher", "lower") if verdicts[word]]
-    text = f"{_short(table)}, {graph.name}: of {count(rows, 'other row')}, {table.reference} is "
-    text += " and ".join(parts) if parts else "neither higher nor lower than any"
+    said = " and ".join(parts) if parts else "neither higher nor lower than any"
+    text = f"On {graph.name}, of {count(tested, 'other row')}, {table.reference} is {said}"
     if verdicts["no difference shown"]:
         text += f"; for {verdicts['no difference shown']} no difference is shown"
-    if verdicts["too few seeds"]:
-        text += f"; {verdicts['too few seeds']} have too few common seeds to tell"
-    return text + "."
+    return f"{text}."
 
 
 def _published(table: Table) -> list[str]:
@@ -35,15 +48,9 @@ def _published(table: Table) -> list[str]:
     known = sum(places.values()) - places["unknown"]
     if not known:
         return []
-    text = (
-        f"{_short(table)}: of {count(known, 'published value')}, {places['inside']} "
-        f"{'lies' if places['inside'] == 1 else 'lie'} inside the 95 % interval of the measured "
-        f"mean, {places['within the spread']} within the spread of single runs, "
-        f"{places['above']} above and {places['below']} below all that."
-    )
-    return [text]
-
-
-def _short(table: Table) -> str:
-    """The title up to its colon."""
-    return table.title.partition(":")[0]
+    lie = "lies" if places["inside"] == 1 else "lie"
+    return [
+        f"Of {count(known, 'published value')}, {places['inside']} {lie} inside the 95 % interval "
+        f"of the measured mean, {places['within the spread']} outside it but within the spread of "
+        f"single runs, {places['above']} above and {places['below']} below all that."
+    ]

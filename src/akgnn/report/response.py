@@ -50,21 +50,34 @@ class Response:
 
 
 def responses_of(results: Sequence[CellResult], data_root: Path | None) -> list[Response]:
-    """The learned stack of every graph: of the first cell there whose model learns λ."""
-    found: dict[str, Response] = {}
-    for result in results:
-        cell, values = result.cell, mean_lambda(result)
-        if values and cell.dataset not in found:
-            spectrum, note = _spectrum_of_plan(cell.template, data_root)
-            found[cell.dataset] = Response(
-                graph_name(cell.dataset),
-                tuple(values),
-                readout_of(cell.template),
-                len(result.finished),
-                spectrum,
-                note,
-            )
-    return list(found.values())
+    """The learned stack of every graph.
+
+    It is that of a preset as it stands, where there is one, else the one of the most layers.
+    """
+    found = []
+    for dataset in dict.fromkeys(result.cell.dataset for result in results):
+        here = [r for r in results if r.cell.dataset == dataset and mean_lambda(r)]
+        if here:
+            best = max(here, key=lambda r: (_is_preset(r.cell.template), len(mean_lambda(r))))
+            found.append(_response(best, data_root))
+    return found
+
+
+def _is_preset(plan: RunPlan) -> bool:
+    return RunPlan.make(plan.which) == plan
+
+
+def _response(result: CellResult, data_root: Path | None) -> Response:
+    cell = result.cell
+    spectrum, note = _spectrum_of_plan(cell.template, data_root)
+    return Response(
+        graph_name(cell.dataset),
+        tuple(mean_lambda(result)),
+        readout_of(cell.template),
+        len(result.finished),
+        spectrum,
+        note,
+    )
 
 
 def readout_of(plan: RunPlan) -> Readout:

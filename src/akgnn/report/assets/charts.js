@@ -144,11 +144,10 @@
     lambda(element, panel) {
       const deepest = Math.max(...panel.depths);
       const rows = panel.values.map((row) => upTo(deepest).map((k) => row[k - 1] ?? null));
-      const strong = (value) => value < 1.45 || value > 2.6;
+      const ramp = RAMP.map(akgnn.colour);
       akgnn.draw(element, [{
         type: "heatmap", x: upTo(deepest), y: panel.depths.map(String), z: rows, zmin: 1, zmax: 3,
-        colorscale: ["ramp-low", "ramp-lower", "ramp-mid", "ramp-higher", "ramp-high"]
-          .map((name, k) => [k / 4, akgnn.colour(name)]),
+        colorscale: ramp.map((colour, k) => [k / 4, colour]),
         showscale: false, xgap: 2, ygap: 2, hoverongaps: false,
         hovertemplate: "K = %{y}, layer %{x}: λ = %{z:.2f}<extra></extra>",
       }], akgnn.layout({
@@ -156,13 +155,25 @@
         xaxis: { title: { text: "layer" }, dtick: 1, showgrid: false },
         yaxis: { title: { text: "layers K" }, type: "category", showgrid: false, autorange: "reversed" },
         annotations: panel.values.flatMap((row, place) => row.map((value, k) => ({
-          x: k + 1, y: String(panel.depths[place]), text: value.toFixed(deepest > 6 ? 1 : 2),
+          x: k + 1, y: place, text: value.toFixed(2),
           showarrow: false,
-          font: { size: 11, color: akgnn.colour(strong(value) ? "on-ramp" : "ink") },
+          font: { size: deepest > 6 ? 10 : 11, color: inkOn(ramp, (value - 1) / 2) },
         }))),
       }));
     },
   };
+
+  const RAMP = ["ramp-low", "ramp-lower", "ramp-mid", "ramp-higher", "ramp-high"];
+
+  // Black or white, whichever reads better on the ramp's colour at a place from 0 to 1.
+  function inkOn(ramp, place) {
+    const at = Math.min(1, Math.max(0, place)) * (ramp.length - 1);
+    const below = Math.min(Math.floor(at), ramp.length - 2);
+    const [low, high] = [ramp[below], ramp[below + 1]].map((c) => c.match(/[\d.]+/g).map(Number));
+    const linear = [0, 1, 2].map((k) => ((low[k] + (at - below) * (high[k] - low[k])) / 255) ** 2.2);
+    const luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+    return luminance > 0.18 ? "#000000" : "#ffffff";
+  }
 
   const level = (y) => ({
     type: "line", xref: "paper", x0: 0, x1: 1, y0: y, y1: y,

@@ -4,6 +4,7 @@
   const chart = document.getElementById("response-chart");
   if (!chart) return;
   const HIGHEST = 6;
+  const DASHES = ["solid", "longdash", "dash", "dashdot", "dot"];
   const grid = Array.from({ length: 101 }, (_, k) => k / 50);
   const sliders = document.getElementById("sliders");
   const shown = document.getElementById("response-show");
@@ -23,7 +24,6 @@
 
   function traces() {
     const at = grid.map((mu) => respond(lambdas, mu, stack.readout));
-    const show = new Set([...shown.querySelectorAll("input:checked")].map((input) => input.value));
     const count = lambdas.length;
     const fade = (k) => 0.95 - (0.6 * k) / Math.max(1, count - 1);
     const curve = (name, y, colour, width, dash) => ({
@@ -31,14 +31,14 @@
       hovertemplate: "%{y:.2f}",
     });
     const list = [];
-    for (let k = 0; k < count && show.has("layer"); k += 1) {
+    for (let k = 0; k < count && isShown("layer"); k += 1) {
       list.push(curve(`layer ${k + 1}`, at.map((a) => a.layer[k]), akgnn.colour("muted"), 1.25, "dot"));
     }
-    for (let k = 0; k < count && show.has("product"); k += 1) {
+    for (let k = 0; k < count && isShown("product"); k += 1) {
       const name = k ? `layers 1 to ${k + 1}` : "layer 1 alone";
-      list.push(curve(name, at.map((a) => a.product[k]), akgnn.faded("series-1", fade(k)), 1.75, "solid"));
+      list.push(curve(name, at.map((a) => a.product[k]), akgnn.faded("series-1", fade(k)), 1.75, DASHES[k % DASHES.length]));
     }
-    if (show.has("readout")) {
+    if (isShown("readout")) {
       list.push(curve("readout", at.map((a) => a.readout), akgnn.colour("series-2"), 3.5, "solid"));
     }
     if (stack.share.length) {
@@ -53,11 +53,22 @@
     return list;
   }
 
+  const isShown = (kind) => shown.querySelector(`[value=${kind}]`).checked;
+
+  // The number of each product on its line, where the lines lie apart.
+  function labels() {
+    return respond(lambdas, 0.5, stack.readout).product.map((y, k) => ({
+      x: 0.5, y, text: String(k + 1), showarrow: false, bgcolor: akgnn.colour("paper"), borderpad: 1,
+      font: { size: 10, color: akgnn.colour("series-1") },
+    }));
+  }
+
   function draw() {
     const axis = akgnn.axisStyle();
     const beneath = stack.share.length > 0;
     akgnn.draw(chart, traces(), akgnn.layout({
       bargap: 0,
+      annotations: isShown("product") ? labels() : [],
       margin: { l: 48, r: 12, t: 8, b: 44 },
       xaxis: { title: { text: "graph frequency μ" }, range: [0, 2], dtick: 0.5, anchor: beneath ? "y2" : "y" },
       yaxis: {
