@@ -43,7 +43,8 @@ def experiments_page(
             f"None of the {len(contents.records)} records in {folder} belongs to an experiment "
             "that akgnn knows; --spec FILE.toml adds one of your own."
         )
-    sections = [_section(spec, results) for spec, results in measured]
+    sections = [section for spec, results in measured if (section := _section(spec, results))]
+    names = [section.name for section in sections]
     tables = [section for section in sections if isinstance(section, Table)]
     figures = [section for section in sections if isinstance(section, Figure)]
     responses = responses_of([result for _, results in measured for result in results], data_root)
@@ -54,13 +55,13 @@ def experiments_page(
         "run_times": run_times_of(tables),
         "summary": _summary(contents.records),
         "skipped": contents.skipped,
-        "commands": [f"akgnn reproduce {spec.name} --out {folder.name}" for spec, _ in measured],
+        "commands": [f"akgnn reproduce {name} --out {folder.name}" for name in names],
     }
     drawn = {
         "figures": {f.name: {"kind": f.kind, "panels": f.drawn()} for f in figures},
         "responses": [response.drawn() for response in responses],
     }
-    counts = {"records": len(contents.records), "experiments": [spec.name for spec, _ in measured]}
+    counts = {"records": len(contents.records), "experiments": names}
     return Page("Measured results", "experiments.html", shown, drawn, contents.skipped, counts)
 
 
@@ -88,8 +89,15 @@ def _measured(
     ]
 
 
-def _section(spec: Spec, results: Sequence[CellResult]) -> Table | Figure:
-    return table_of(spec, results) if spec.shows == "table" else figure_of(spec, results)
+def _section(spec: Spec, results: Sequence[CellResult]) -> Table | Figure | None:
+    """The table or figure; None where records serve a figure that needs more of them.
+
+    The loss by epoch is such a figure: records that other tables share with it lack the epochs.
+    """
+    if spec.shows == "table":
+        return table_of(spec, results)
+    figure = figure_of(spec, results)
+    return figure if figure.panels or figure.failures else None
 
 
 def _summary(records: Sequence[Record]) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from akgnn.report.depth_figure import depth_panels
 from akgnn.report.lambda_figure import lambda_panels
 from akgnn.report.loss_figure import loss_panels
 from akgnn.report.panel import Panel
+from akgnn.report.tables import point_name
+from akgnn.report.values import graph_name
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class Figure:
         title: For readers.
         about: For readers, with what was left out.
         panels: In reading order.
+        failures: Runs that failed, each with its reason.
     """
 
     name: str
@@ -29,6 +32,7 @@ class Figure:
     title: str
     about: str
     panels: tuple[Panel, ...]
+    failures: tuple[str, ...] = ()
 
     def drawn(self) -> list[dict[str, Any]]:
         """What the script needs to draw the panels."""
@@ -48,4 +52,11 @@ def figure_of(spec: Spec, results: Sequence[CellResult]) -> Figure:
     """The figure of a spec; what has no records is left out."""
     panels = _PANELS[spec.shows]([result for result in results if result.finished])
     about = f"{spec.about} {_NOTES[spec.shows]}".strip()
-    return Figure(spec.name, spec.shows, spec.title, about, tuple(panels))
+    failures = tuple(failure for result in results for failure in _failures(result))
+    return Figure(spec.name, spec.shows, spec.title, about, tuple(panels), failures)
+
+
+def _failures(result: CellResult) -> list[str]:
+    cell = result.cell
+    where = ", ".join(filter(None, [cell.row.label, graph_name(cell.dataset), point_name(cell)]))
+    return [f"{where}, seed {record.seed}: {record.error}" for record in result.failed]

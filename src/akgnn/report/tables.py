@@ -9,7 +9,7 @@ from typing import Any
 from akgnn.experiments.comparisons import against_row
 from akgnn.experiments.record import Record
 from akgnn.experiments.results import CellResult
-from akgnn.experiments.spec import Published, Spec
+from akgnn.experiments.spec import Cell, Published, Spec
 from akgnn.experiments.statistics import Agreement, Comparison, agreement
 from akgnn.report.values import graph_name, pairs
 from akgnn.training.summary import Summary
@@ -149,7 +149,7 @@ def _compared(results: Sequence[CellResult], reference: str) -> dict[_Key, Compa
 
 def _row(result: CellResult, reference: str, comparison: Comparison | None) -> TableRow:
     cell, summary = result.cell, result.summary
-    point = pairs({name.replace("num_layers", "K"): v for name, v in cell.point.items()})
+    point = point_name(cell)
     return TableRow(
         label=f"{cell.row.label}, {point}" if point else cell.row.label,
         about=cell.row.about,
@@ -162,6 +162,11 @@ def _row(result: CellResult, reference: str, comparison: Comparison | None) -> T
         runs=_runs(result),
         failures=tuple((record.seed, record.error or "") for record in result.failed),
     )
+
+
+def point_name(cell: Cell) -> str:
+    """The values that the spec varies, with the paper's letter for the number of layers."""
+    return pairs({name.replace("num_layers", "K"): v for name, v in cell.point.items()})
 
 
 def _runs(result: CellResult) -> Runs:

@@ -44,11 +44,6 @@ def count(value: int, one: str, many: str = "") -> str:
     return f"{value} {one if value == 1 else many or one + 's'}"
 
 
-def listing(words: list[str]) -> str:
-    """Words in a sentence: a, b and c."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
 def pairs(values: Mapping[str, object]) -> str:
     """Named values in one line."""
     return ", ".join(f"{name} {value}" for name, value in values.items())

@@ -59,14 +59,17 @@
     return [zero ? 0 : low - room, high + room];
   }
 
-  function upright(x, text) {
+  function upright(x, epochs) {
+    const text = `epoch ${x}`;
+    const isLate = x > epochs / 2;
     return {
       shapes: [{
         type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1,
         line: { color: akgnn.colour("muted"), width: 1, dash: "dot" },
       }],
       annotations: [{
-        x, yref: "paper", y: 1, text, showarrow: false, xanchor: "right", yanchor: "top", xshift: -4,
+        x, yref: "paper", y: 0, text, showarrow: false, yanchor: "bottom",
+        xanchor: isLate ? "right" : "left", xshift: isLate ? -4 : 4,
         font: { size: 11, color: akgnn.colour("muted") },
       }],
     };
@@ -96,7 +99,7 @@
       ], akgnn.layout({
         xaxis: { title: { text: "epoch" } },
         yaxis: { title: { text: "loss" }, rangemode: "tozero", hoverformat: ".3f" },
-        ...upright(panel.best, `epoch ${panel.best}`),
+        ...upright(panel.best, x.length),
       }));
     },
 
@@ -107,7 +110,7 @@
       const traces = panel.layers.map((y, k) => line(
         `layer ${k + 1}`, x, y, `series-${1 + (k % 5)}`, dashes[k % dashes.length],
       ));
-      const marked = upright(panel.best, `epoch ${panel.best}`);
+      const marked = upright(panel.best, x.length);
       const ends = panel.layers.map((y) => y[y.length - 1]);
       const labels = count > 8 ? [] : apart(ends).map((y, k) => ({
         x: 1, xref: "paper", y, text: `layer ${k + 1}`, showarrow: false, xanchor: "left", xshift: 4,
