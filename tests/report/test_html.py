@@ -1,12 +1,16 @@
 import json
+import math
+from dataclasses import replace
 from importlib.util import find_spec
 
 import pytest
 
 from akgnn.errors import MissingExtraError, RunFolderError
+from akgnn.experiments.spec_files import read_spec
+from akgnn.experiments.store import RecordStore
 from akgnn.report import html
 from akgnn.report.experiments_page import experiments_page
-from report_data import HOSTILE
+from report_data import HOSTILE, table_records
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +32,17 @@ def test_json_cannot_end_its_element():
 
 def test_labels_and_errors_are_shown_as_text(text):
     assert "onerror=alert" in text
-    assert "<img" not in text.replace("`<img", "").partition('id="drawn"')[0]
+    assert "<img" not in text.partition('id="drawn"')[0]
     assert "&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;" in text
+
+
+def test_runs_without_test_nodes_leave_dashes(tmp_path, spec_files):
+    store = RecordStore(tmp_path)
+    for record in table_records(read_spec(spec_files[0])):
+        metrics = {**record.metrics, "test_accuracy": math.nan} if record.metrics else {}
+        store.append(replace(record, metrics=metrics))
+    text = html.render(experiments_page(tmp_path, spec_files))
+    assert "nan" not in text.partition('id="drawn"')[0].partition("<tbody>")[2]
 
 
 def test_scripts_run_by_their_hashes_only(text):

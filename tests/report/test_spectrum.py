@@ -61,8 +61,8 @@ def test_the_estimate_is_near_the_exact_spectrum():
     assert not estimate.is_exact
     assert sum(estimate.share) == pytest.approx(1)
     # In the middle of a bin that holds many equal frequencies the estimate is smeared.
-    assert np.abs(np.cumsum(estimate.share) - exact).mean() < 0.01
-    assert np.abs(np.cumsum(estimate.share) - exact).max() < 0.05
+    assert np.abs(np.cumsum(estimate.share) - exact).mean() < 0.005
+    assert np.abs(np.cumsum(estimate.share) - exact).max() < 0.02
 
 
 def test_the_estimate_repeats():

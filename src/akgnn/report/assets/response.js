@@ -47,7 +47,7 @@
         x: stack.share.map((_, k) => (stack.edges[k] + stack.edges[k + 1]) / 2),
         y: stack.share.map((share) => 100 * share), width: stack.edges[1] - stack.edges[0],
         marker: { color: akgnn.colour("muted"), line: { width: 0 } },
-        hovertemplate: "%{y:.1f} %",
+        hovertemplate: "%{y:.2f} %",
       });
     }
     return list;
@@ -77,7 +77,8 @@
       },
       yaxis2: {
         ...axis, title: { text: "spectrum, %", font: { size: 12 }, standoff: 8 },
-        domain: [0, 0.22], rangemode: "tozero", nticks: 3,
+        domain: [0, 0.22], type: "log", range: [-1.5, 2], tickvals: [0.1, 1, 10, 100],
+        showgrid: false,
       },
     }));
     describe();
