@@ -68,8 +68,8 @@
         line: { color: akgnn.colour("muted"), width: 1, dash: "dot" },
       }],
       annotations: [{
-        x, yref: "paper", y: 0, text, showarrow: false, yanchor: "bottom",
-        xanchor: isLate ? "right" : "left", xshift: isLate ? -4 : 4,
+        x, yref: "paper", y: 1, text, showarrow: false, yanchor: "bottom",
+        xanchor: isLate ? "right" : "left",
         font: { size: 11, color: akgnn.colour("muted") },
       }],
     };
@@ -97,6 +97,7 @@
         line("training", x, panel.train, "series-1", "solid"),
         line("validation", x, panel.val, "series-2", "dash"),
       ], akgnn.layout({
+        margin: { l: 44, r: 12, t: 24, b: 40 },
         xaxis: { title: { text: "epoch" } },
         yaxis: { title: { text: "loss" }, rangemode: "tozero", hoverformat: ".3f" },
         ...upright(panel.best, x.length),
@@ -117,7 +118,7 @@
         font: { size: 11, color: akgnn.colour(`series-${1 + (k % 5)}`) },
       }));
       akgnn.draw(element, traces, akgnn.layout({
-        margin: { l: 44, r: 56, t: 8, b: 40 },
+        margin: { l: 44, r: 56, t: 24, b: 40 },
         xaxis: { title: { text: "epoch" } },
         yaxis: { title: { text: "λ" }, hoverformat: ".3f" },
         shapes: [...marked.shapes, level(2)],
