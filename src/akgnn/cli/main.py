@@ -14,6 +14,7 @@ from akgnn.cli.datasets import datasets
 from akgnn.cli.inspect import inspect
 from akgnn.cli.models import models
 from akgnn.cli.predict import predict
+from akgnn.cli.report import report
 from akgnn.cli.reproduce import reproduce
 from akgnn.cli.train import train
 from akgnn.errors import AkgnnError, DivergedError, FailedRunsError, InterruptedRunError
@@ -29,7 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, predict, inspect, reproduce, datasets, models):
+for command in (train, predict, inspect, reproduce, report, datasets, models):
     app.command()(command)
 
 

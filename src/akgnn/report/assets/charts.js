@@ -1,0 +1,206 @@
+// The figures, drawn by plotly from the numbers that are part of the page.
+"use strict";
+(() => {
+  const config = { displayModeBar: false, responsive: true, showTips: false };
+
+  akgnn.layout = (changes) => {
+    const axis = {
+      color: akgnn.colour("muted"),
+      gridcolor: akgnn.colour("rule"),
+      linecolor: akgnn.colour("rule"),
+      zeroline: false,
+      fixedrange: true,
+      automargin: true,
+      title: { font: { size: 12 }, standoff: 8 },
+      tickfont: { size: 11 },
+    };
+    const { xaxis, yaxis, ...rest } = changes;
+    return {
+      paper_bgcolor: "rgba(0,0,0,0)",
+      plot_bgcolor: "rgba(0,0,0,0)",
+      font: { family: "system-ui, sans-serif", color: akgnn.colour("ink"), size: 12 },
+      margin: { l: 44, r: 12, t: 8, b: 40 },
+      showlegend: false,
+      dragmode: false,
+      hovermode: "x unified",
+      hoverlabel: {
+        bgcolor: akgnn.colour("paper"),
+        bordercolor: akgnn.colour("rule"),
+        font: { color: akgnn.colour("ink"), size: 12 },
+      },
+      xaxis: { ...axis, ...xaxis, title: { ...axis.title, ...xaxis.title } },
+      yaxis: { ...axis, ...yaxis, title: { ...axis.title, ...yaxis.title } },
+      ...rest,
+    };
+  };
+
+  akgnn.axisStyle = () => akgnn.layout({ xaxis: {}, yaxis: {} }).xaxis;
+  akgnn.draw = (element, traces, layout) => Plotly.react(element, traces, layout, config);
+
+  const upTo = (count) => Array.from({ length: count }, (_, index) => index + 1);
+
+  function band(x, low, high, colour) {
+    const edge = { mode: "lines", line: { width: 0 }, hoverinfo: "skip", x };
+    return [
+      { ...edge, y: low },
+      { ...edge, y: high, fill: "tonexty", fillcolor: akgnn.faded(colour, 0.18) },
+    ];
+  }
+
+  const line = (name, x, y, colour, dash, more = {}) => ({
+    name, x, y, mode: "lines", line: { color: akgnn.colour(colour), width: 2, dash }, ...more,
+  });
+
+  function range(values, zero = false) {
+    const known = values.filter((value) => value !== null);
+    const low = zero ? 0 : Math.min(...known);
+    const high = Math.max(...known);
+    const room = (high - low || 1) * 0.06;
+    return [zero ? 0 : low - room, high + room];
+  }
+
+  function upright(x, epochs) {
+    const text = `epoch ${x}`;
+    const isLate = x > epochs / 2;
+    return {
+      shapes: [{
+        type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1,
+        line: { color: akgnn.colour("muted"), width: 1, dash: "dot" },
+      }],
+      annotations: [{
+        x, yref: "paper", y: 1, text, showarrow: false, yanchor: "bottom",
+        xanchor: isLate ? "right" : "left",
+        font: { size: 11, color: akgnn.colour("muted") },
+      }],
+    };
+  }
+
+  const draws = {
+    loss(element, panel, panels) {
+      const top = range(panels.flatMap((p) => [...p.train.high, ...p.val.high]), true);
+      const epochs = Math.max(...panels.map((p) => p.val.mid.length));
+      const x = upTo(panel.val.mid.length);
+      akgnn.draw(element, [
+        ...band(x, panel.train.low, panel.train.high, "series-1"),
+        ...band(x, panel.val.low, panel.val.high, "series-2"),
+        line("training", x, panel.train.mid, "series-1", "solid"),
+        line("validation", x, panel.val.mid, "series-2", "dash"),
+      ], akgnn.layout({
+        xaxis: { title: { text: "epoch" }, range: [0, epochs + 1] },
+        yaxis: { title: { text: "loss" }, range: top, hoverformat: ".3f" },
+      }));
+    },
+
+    "run-loss"(element, panel) {
+      const x = upTo(panel.val.length);
+      akgnn.draw(element, [
+        line("training", x, panel.train, "series-1", "solid"),
+        line("validation", x, panel.val, "series-2", "dash"),
+      ], akgnn.layout({
+        margin: { l: 44, r: 12, t: 24, b: 40 },
+        xaxis: { title: { text: "epoch" } },
+        yaxis: { title: { text: "loss" }, rangemode: "tozero", hoverformat: ".3f" },
+        ...upright(panel.best, x.length),
+      }));
+    },
+
+    "run-lambda"(element, panel) {
+      const dashes = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"];
+      const count = panel.layers.length;
+      const x = upTo(panel.layers[0].length);
+      const traces = panel.layers.map((y, k) => line(
+        `layer ${k + 1}`, x, y, `series-${1 + (k % 5)}`, dashes[k % dashes.length],
+      ));
+      const marked = upright(panel.best, x.length);
+      const ends = panel.layers.map((y) => y[y.length - 1]);
+      const labels = count > 8 ? [] : apart(ends).map((y, k) => ({
+        x: 1, xref: "paper", y, text: `layer ${k + 1}`, showarrow: false, xanchor: "left", xshift: 4,
+        font: { size: 11, color: akgnn.colour(`series-${1 + (k % 5)}`) },
+      }));
+      akgnn.draw(element, traces, akgnn.layout({
+        margin: { l: 44, r: 56, t: 24, b: 40 },
+        xaxis: { title: { text: "epoch" } },
+        yaxis: { title: { text: "λ" }, hoverformat: ".3f" },
+        shapes: [...marked.shapes, level(2)],
+        annotations: [...marked.annotations, ...labels],
+      }));
+    },
+
+    depth(element, panel, panels) {
+      const part = (p, name) => p[name].mean.flatMap((m, k) => [m - p[name].std[k], m + p[name].std[k]]);
+      const all = range(panels.flatMap((p) => [...part(p, "train"), ...part(p, "test")]));
+      const edge = (name, sign) => panel[name].mean.map((m, k) => m + sign * panel[name].std[k]);
+      const x = panel.depths;
+      const marks = (symbol, colour) => ({
+        mode: "lines+markers", marker: { symbol, size: 8, color: akgnn.colour(colour) },
+      });
+      akgnn.draw(element, [
+        ...band(x, edge("train", -1), edge("train", 1), "series-1"),
+        ...band(x, edge("test", -1), edge("test", 1), "series-2"),
+        line("training", x, panel.train.mean, "series-1", "solid", marks("circle", "series-1")),
+        line("test", x, panel.test.mean, "series-2", "dash", marks("diamond", "series-2")),
+      ], akgnn.layout({
+        xaxis: { title: { text: "layers K" }, dtick: 1 },
+        yaxis: { title: { text: "accuracy, %" }, range: [all[0], Math.min(all[1], 101)], hoverformat: ".1f" },
+      }));
+    },
+
+    lambda(element, panel) {
+      const deepest = Math.max(...panel.depths);
+      const rows = panel.values.map((row) => upTo(deepest).map((k) => row[k - 1] ?? null));
+      const ramp = RAMP.map(akgnn.colour);
+      akgnn.draw(element, [{
+        type: "heatmap", x: upTo(deepest), y: panel.depths.map(String), z: rows, zmin: 1, zmax: 3,
+        colorscale: ramp.map((colour, k) => [k / 4, colour]),
+        showscale: false, xgap: 2, ygap: 2, hoverongaps: false,
+        hovertemplate: "K = %{y}, layer %{x}: λ = %{z:.2f}<extra></extra>",
+      }], akgnn.layout({
+        hovermode: "closest",
+        xaxis: { title: { text: "layer" }, dtick: 1, showgrid: false },
+        yaxis: { title: { text: "layers K" }, type: "category", showgrid: false, autorange: "reversed" },
+        annotations: panel.values.flatMap((row, place) => row.map((value, k) => ({
+          x: k + 1, y: place, text: value.toFixed(2),
+          showarrow: false,
+          font: { size: deepest > 6 ? 10 : 11, color: inkOn(ramp, (value - 1) / 2) },
+        }))),
+      }));
+    },
+  };
+
+  const RAMP = ["ramp-low", "ramp-lower", "ramp-mid", "ramp-higher", "ramp-high"];
+
+  // Black or white, whichever reads better on the ramp's colour at a place from 0 to 1.
+  function inkOn(ramp, place) {
+    const at = Math.min(1, Math.max(0, place)) * (ramp.length - 1);
+    const below = Math.min(Math.floor(at), ramp.length - 2);
+    const [low, high] = [ramp[below], ramp[below + 1]].map((c) => c.match(/[\d.]+/g).map(Number));
+    const linear = [0, 1, 2].map((k) => ((low[k] + (at - below) * (high[k] - low[k])) / 255) ** 2.2);
+    const luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+    return luminance > 0.18 ? "#000000" : "#ffffff";
+  }
+
+  const level = (y) => ({
+    type: "line", xref: "paper", x0: 0, x1: 1, y0: y, y1: y,
+    line: { color: akgnn.colour("muted"), width: 1 },
+  });
+
+  // Labels at the ends of lines, moved until none covers another.
+  function apart(ends) {
+    const gap = (Math.max(...ends) - Math.min(...ends) || 1) / 14;
+    const order = ends.map((y, k) => [y, k]).sort((a, b) => a[0] - b[0]);
+    const placed = [...ends];
+    let last = -Infinity;
+    for (const [y, k] of order) {
+      placed[k] = Math.max(y, last + gap);
+      last = placed[k];
+    }
+    return placed;
+  }
+
+  for (const element of document.querySelectorAll("[data-figure]")) {
+    const { kind, panels } = akgnn.data.figures[element.dataset.figure];
+    const draw = () => draws[kind](element, panels[Number(element.dataset.panel)], panels);
+    akgnn.redraw.push(draw);
+    draw();
+  }
+})();

@@ -1,0 +1,148 @@
+// The frequency response of a stack of kernels, with a slider for each λ.
+"use strict";
+(() => {
+  const chart = document.getElementById("response-chart");
+  if (!chart) return;
+  const HIGHEST = 6;
+  const DASHES = ["solid", "longdash", "dash", "dashdot", "dot"];
+  const grid = Array.from({ length: 101 }, (_, k) => k / 50);
+  const sliders = document.getElementById("sliders");
+  const shown = document.getElementById("response-show");
+  const choice = document.getElementById("response-graph");
+  let stack = akgnn.data.responses[0];
+  let lambdas = [...stack.lambda];
+
+  // Theorem 1: layer k multiplies μ by 1 - μ / λ_k. λ = 1 gives 1 - μ, a large λ the identity.
+  function respond(values, mu, readout) {
+    const layer = values.map((value) => 1 - mu / value);
+    let all = 1;
+    const product = layer.map((factor) => (all *= factor));
+    const mean = product.reduce((sum, value) => sum + value, 0) / product.length;
+    return { layer, product, readout: readout === "last" ? all : mean };
+  }
+  akgnn.respond = respond;
+
+  function traces() {
+    const at = grid.map((mu) => respond(lambdas, mu, stack.readout));
+    const count = lambdas.length;
+    const fade = (k) => 0.95 - (0.6 * k) / Math.max(1, count - 1);
+    const curve = (name, y, colour, width, dash) => ({
+      name, x: grid, y, mode: "lines", line: { color: colour, width, dash },
+      hovertemplate: "%{y:.2f}",
+    });
+    const list = [];
+    for (let k = 0; k < count && isShown("layer"); k += 1) {
+      list.push(curve(`layer ${k + 1}`, at.map((a) => a.layer[k]), akgnn.colour("muted"), 1.25, "dot"));
+    }
+    for (let k = 0; k < count && isShown("product"); k += 1) {
+      const name = k ? `layers 1 to ${k + 1}` : "layer 1 alone";
+      list.push(curve(name, at.map((a) => a.product[k]), akgnn.faded("series-1", fade(k)), 1.75, DASHES[k % DASHES.length]));
+    }
+    if (isShown("readout")) {
+      list.push(curve("readout", at.map((a) => a.readout), akgnn.colour("series-2"), 3.5, "solid"));
+    }
+    if (stack.share.length) {
+      list.push({
+        type: "bar", name: "share of frequencies", yaxis: "y2",
+        x: stack.share.map((_, k) => (stack.edges[k] + stack.edges[k + 1]) / 2),
+        y: stack.share.map((share) => 100 * share), width: stack.edges[1] - stack.edges[0],
+        marker: { color: akgnn.colour("muted"), line: { width: 0 } },
+        hovertemplate: "%{y:.2f} %",
+      });
+    }
+    return list;
+  }
+
+  const isShown = (kind) => shown.querySelector(`[value=${kind}]`).checked;
+
+  // The number of each product on its line, where the lines lie apart.
+  function labels() {
+    return respond(lambdas, 0.5, stack.readout).product.map((y, k) => ({
+      x: 0.5, y, text: String(k + 1), showarrow: false, bgcolor: akgnn.colour("paper"), borderpad: 1,
+      font: { size: 10, color: akgnn.colour("series-1") },
+    }));
+  }
+
+  function draw() {
+    const axis = akgnn.axisStyle();
+    const beneath = stack.share.length > 0;
+    akgnn.draw(chart, traces(), akgnn.layout({
+      bargap: 0,
+      annotations: isShown("product") ? labels() : [],
+      margin: { l: 48, r: 12, t: 8, b: 44 },
+      xaxis: { title: { text: "graph frequency μ" }, range: [0, 2], dtick: 0.5, anchor: beneath ? "y2" : "y" },
+      yaxis: {
+        title: { text: "multiplied by" }, range: [-1.05, 1.05], dtick: 0.5,
+        domain: beneath ? [0.3, 1] : [0, 1], zeroline: true, zerolinecolor: akgnn.colour("muted"),
+      },
+      yaxis2: {
+        ...axis, title: { text: "spectrum, %", font: { size: 12 }, standoff: 8 },
+        domain: [0, 0.22], type: "log", range: [-1.5, 2], tickvals: [0.1, 1, 10, 100],
+        showgrid: false,
+      },
+    }));
+    describe();
+  }
+
+  function describe() {
+    const places = [0, 0.5, 1, 1.5, 2];
+    const values = places.map((mu) => respond(lambdas, mu, stack.readout).readout.toFixed(2));
+    const table = document.getElementById("response-table");
+    const fill = (row, texts) => {
+      while (row.cells.length > 1) row.deleteCell(1);
+      for (const text of texts) row.insertCell().textContent = text;
+    };
+    fill(table.tHead.rows[0], places);
+    fill(table.tBodies[0].rows[0], values);
+    const pairs = places.map((mu, k) => `${values[k]} at μ = ${mu}`).join(", ");
+    chart.setAttribute(
+      "aria-label",
+      `Frequency response on ${stack.name} with λ = ${lambdas.map((v) => v.toFixed(2)).join(", ")}: `
+        + `the readout multiplies by ${pairs}.`,
+    );
+  }
+
+  function addSlider(value, place) {
+    const row = document.createElement("div");
+    const label = document.createElement("label");
+    const input = document.createElement("input");
+    const output = document.createElement("output");
+    input.type = "range";
+    input.id = `lambda-${place + 1}`;
+    input.min = 1;
+    input.max = Math.max(HIGHEST, Math.ceil(value));
+    input.step = 0.01;
+    input.value = value;
+    label.htmlFor = input.id;
+    label.textContent = `λ of layer ${place + 1}`;
+    output.htmlFor.add(input.id);
+    output.textContent = value.toFixed(2);
+    input.addEventListener("input", () => {
+      lambdas[place] = Number(input.value);
+      output.textContent = lambdas[place].toFixed(2);
+      draw();
+    });
+    row.className = "slider";
+    row.append(label, output, input);
+    sliders.append(row);
+  }
+
+  function reset() {
+    lambdas = [...stack.lambda];
+    sliders.replaceChildren();
+    lambdas.forEach(addSlider);
+    document.getElementById("response-note").textContent = `${stack.name}: ${stack.note}`;
+    draw();
+  }
+
+  document.getElementById("reset").addEventListener("click", reset);
+  shown.addEventListener("change", draw);
+  if (choice) {
+    choice.addEventListener("change", () => {
+      stack = akgnn.data.responses[Number(choice.querySelector("input:checked").value)];
+      reset();
+    });
+  }
+  akgnn.redraw.push(draw);
+  reset();
+})();

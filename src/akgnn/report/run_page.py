@@ -1,0 +1,175 @@
+"""The page of one run: its curves, its mistakes, its kernels, its settings."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from akgnn.data.node_data import NodeData
+from akgnn.errors import CheckpointError, DataError
+from akgnn.layers.ak_conv import AKConv
+from akgnn.report.figures import Figure
+from akgnn.report.page import Page
+from akgnn.report.panel import Panel
+from akgnn.report.response import Response, readout_of, spectrum_with_note
+from akgnn.report.values import graph_name
+from akgnn.training.checkpoint import RunFolder
+from akgnn.training.metrics import confusion_matrix
+from akgnn.training.record import reading, text
+from akgnn.training.run import RunResult, describe, load_model
+
+_MISTAKES = 20
+_LISTED = 12
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A test node whose class was not predicted."""
+
+    node: int
+    true: str
+    predicted: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class ClassScore:
+    """How one class was predicted on the test nodes, in per cent; NaN where it has no meaning."""
+
+    name: str
+    precision: float
+    recall: float
+    f1: float
+    support: int
+
+
+def run_page(folder: Path, data_root: Path | None = None) -> Page:
+    """The page of a finished run."""
+    run_folder = RunFolder(folder)
+    run, model = load_model(run_folder)
+    if not 1 <= run.fit.best_epoch <= len(run.fit.history):
+        raise CheckpointError(f"The record in {folder} is damaged: its epochs do not fit together.")
+    with reading(folder):
+        versions = {text(key): text(v) for key, v in run_folder.read()["versions"].items()}
+    data = run.plan.load(data_root)
+    if describe(data) != run.data:
+        raise DataError(f"{data.name} is not the data that the run in {folder} was trained on.")
+    with torch.no_grad():
+        probability = model(data.x, data.graph).softmax(1)
+    table = _confusion(probability, data)
+    figures = _figures(run)
+    responses = _responses(run, model, data)
+    which = run.plan.which
+    shown: dict[str, Any] = {
+        "run": run,
+        "which": which,
+        "graph": graph_name(which.dataset),
+        "class_names": data.class_names,
+        "confusion": table.tolist(),
+        "scores": class_scores(table, data.class_names),
+        "mistakes": mistakes(probability, data),
+        "num_mistakes": int(table.sum() - table.diag().sum()),
+        "figures": figures,
+        "responses": responses,
+        "settings": {kind: values for kind, values in run.plan.to_dict().items() if values},
+        "versions": versions,
+    }
+    drawn = {
+        "figures": {f.name: {"kind": f.kind, "panels": f.drawn()} for f in figures},
+        "responses": [response.drawn() for response in responses],
+    }
+    counts = {"dataset": which.dataset, "model": which.model, "seed": which.seed}
+    title = f"{which.model} on {graph_name(which.dataset)}, seed {which.seed}"
+    return Page(title, "run.html", shown, drawn, (), counts)
+
+
+def mistakes(probability: Tensor, data: NodeData) -> list[Mistake]:
+    """The test nodes that were most surely taken for another class."""
+    nodes = data.split.test
+    sure, predicted = probability[nodes].max(1)
+    wrong = (predicted != data.y[nodes]).nonzero()[:, 0]
+    order = wrong[sure[wrong].argsort(descending=True, stable=True)][:_MISTAKES]
+    names = data.class_names
+    return [
+        Mistake(
+            int(nodes[k]), names[int(data.y[nodes[k]])], names[int(predicted[k])], float(sure[k])
+        )
+        for k in order.tolist()
+    ]
+
+
+def class_scores(table: Tensor, names: tuple[str, ...]) -> list[ClassScore]:
+    """Precision, recall and F1 of every class from the confusion matrix."""
+    counts = table.double()
+    hits, wanted, found = counts.diag(), counts.sum(1), counts.sum(0)
+    precision, recall, f1 = 100 * hits / found, 100 * hits / wanted, 200 * hits / (wanted + found)
+    return [
+        ClassScore(name, float(precision[k]), float(recall[k]), float(f1[k]), int(wanted[k]))
+        for k, name in enumerate(names)
+    ]
+
+
+def _confusion(probability: Tensor, data: NodeData) -> Tensor:
+    nodes = data.split.test
+    return confusion_matrix(probability[nodes].argmax(1), data.y[nodes], data.num_classes)
+
+
+def _figures(run: RunResult) -> list[Figure]:
+    loss = Figure("loss", "run-loss", "Loss by epoch", _LOSS, (_loss_panel(run),))
+    if not run.fit.lambda_max:
+        return [loss]
+    return [loss, Figure("lambda", "run-lambda", "λ by epoch", _LAMBDA, (_lambda_panel(run),))]
+
+
+_LOSS = (
+    "Cross-entropy without dropout, measured after every epoch. The upright line marks the epoch "
+    "that validation chose."
+)
+_LAMBDA = "At λ = 2 a node weighs as much as one of its neighbours."
+
+
+def _listed(run: RunResult) -> list[int]:
+    """A dozen epochs for a table, the chosen one among them; from 0 on."""
+    last = max(len(run.fit.history) - 1, 0)
+    return sorted({*(last * k // _LISTED for k in range(_LISTED + 1)), run.fit.best_epoch - 1})
+
+
+def _loss_panel(run: RunResult) -> Panel:
+    history, best = run.fit.history, run.fit.best_epoch
+    train, val = history.train_loss, history.val_loss
+    return Panel(
+        title="",
+        summary=f"The training loss goes from {train[0]:.2f} to {train[-1]:.2f} over {len(train)} "
+        f"epochs, the validation loss from {val[0]:.2f} to {val[-1]:.2f}; validation chose epoch "
+        f"{best}, with a loss of {run.fit.val_loss:.2f}.",
+        columns=("epoch", "training loss", "validation loss"),
+        rows=[(f"{k + 1}", f"{train[k]:.3f}", f"{val[k]:.3f}") for k in _listed(run)],
+        drawn={"train": _short(train), "val": _short(val), "best": best},
+    )
+
+
+def _lambda_panel(run: RunResult) -> Panel:
+    rows, best = run.fit.history.lambda_max, run.fit.best_epoch
+    chosen = ", ".join(f"{value:.2f}" for value in run.fit.lambda_max)
+    return Panel(
+        title="",
+        summary=f"λ of the layers at epoch {best}, which validation chose: {chosen}.",
+        columns=("epoch", *(f"layer {k + 1}" for k in range(len(run.fit.lambda_max)))),
+        rows=[(f"{k + 1}", *(f"{value:.2f}" for value in rows[k])) for k in _listed(run)],
+        drawn={"layers": [_short(layer) for layer in zip(*rows, strict=True)], "best": best},
+    )
+
+
+def _short(column: Any) -> list[float]:
+    return [float(f"{value:.4g}") for value in column]
+
+
+def _responses(run: RunResult, model: torch.nn.Module, data: NodeData) -> list[Response]:
+    """The response of the model's kernels, where it has any."""
+    if not any(isinstance(module, AKConv) for module in model.modules()):
+        return []
+    spectrum, note = spectrum_with_note(data.graph)
+    name, readout = graph_name(run.plan.which.dataset), readout_of(run.plan)
+    return [Response(name, run.fit.lambda_max, readout, 1, spectrum, note)]

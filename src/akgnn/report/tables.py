@@ -1,0 +1,204 @@
+"""A spec that is a table: rows with what was measured, printed and compared, by graph."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from akgnn.experiments.comparisons import against_row
+from akgnn.experiments.record import Record
+from akgnn.experiments.results import CellResult
+from akgnn.experiments.spec import Cell, Published, Spec
+from akgnn.experiments.statistics import Agreement, Comparison, agreement
+from akgnn.report.values import graph_name, pairs
+from akgnn.training.summary import Summary
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """One method on one graph.
+
+    Attributes:
+        label: The method, with the grid's point where the spec varies something.
+        about: A remark for readers.
+        is_reference: Whether the others are compared with this row.
+        summary: Mean, deviation and interval; None where no run finished.
+        accuracies: By seed.
+        published: What the paper prints.
+        agreement: Where the published value lies in what was measured.
+        comparison: The reference minus this row.
+        runs: How the numbers came about.
+        failures: Seed and reason of every failed run.
+    """
+
+    label: str
+    about: str
+    is_reference: bool
+    summary: Summary | None
+    accuracies: Mapping[int, float]
+    published: Published | None
+    agreement: Agreement | None
+    comparison: Comparison | None
+    runs: "Runs"
+    failures: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """How the numbers of a row came about.
+
+    Attributes:
+        command: The command line that makes them.
+        splits: Names and fingerprints of the splits.
+        versions: Of what computed; several where runs differ.
+        devices: With the number of threads.
+        seconds: Median of a run; NaN where none finished.
+        memory: Median of the most memory a run held, in MiB.
+    """
+
+    command: str
+    splits: tuple[str, ...]
+    versions: tuple[str, ...]
+    devices: tuple[str, ...]
+    seconds: float
+    memory: float
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What the drawn intervals of one graph share: the accuracies at their two ends."""
+
+    low: float
+    high: float
+
+    def place(self, value: float) -> float:
+        """Where a value lies, in per cent of the width."""
+        return 100 * (value - self.low) / (self.high - self.low)
+
+
+@dataclass(frozen=True)
+class GraphTable:
+    """The rows of one graph, on one scale."""
+
+    dataset: str
+    name: str
+    scale: Scale
+    rows: tuple[TableRow, ...]
+
+    @property
+    def others(self) -> list[TableRow]:
+        """The rows that are compared with the reference."""
+        return [row for row in self.rows if row.comparison is not None]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A spec as tables, one a graph; `reference` is the row that others are compared with."""
+
+    name: str
+    title: str
+    about: str
+    reference: str
+    graphs: tuple[GraphTable, ...]
+
+    @property
+    def rows(self) -> list[TableRow]:
+        """The rows of all graphs."""
+        return [row for graph in self.graphs for row in graph.rows]
+
+    @property
+    def has_published(self) -> bool:
+        """Whether any row has a published value."""
+        return any(row.published for row in self.rows)
+
+
+def table_of(spec: Spec, results: Sequence[CellResult]) -> Table:
+    """The table of a spec; cells without any record are left out."""
+    reference = spec.rows[0].label
+    compared = _compared(results, reference)
+    graphs = []
+    for dataset in spec.datasets:
+        here = [
+            (result, compared.get(_key(result)))
+            for result in results
+            if result.cell.dataset == dataset and (result.finished or result.failed)
+        ]
+        if here:
+            rows = tuple(_row(result, reference, comparison) for result, comparison in here)
+            graphs.append(GraphTable(dataset, graph_name(dataset), _scale(rows), rows))
+    return Table(spec.name, spec.title, spec.about, reference, tuple(graphs))
+
+
+_Key = tuple[str, str, str]
+
+
+def _key(result: CellResult) -> _Key:
+    return result.cell.row.label, result.cell.dataset, pairs(result.cell.point)
+
+
+def _compared(results: Sequence[CellResult], reference: str) -> dict[_Key, Comparison]:
+    """Comparisons of every row with the reference at the same point of the grid."""
+    compared: dict[_Key, Comparison] = {}
+    for point in {pairs(result.cell.point) for result in results}:
+        here = [r for r in results if r.finished and pairs(r.cell.point) == point]
+        for (label, dataset), comparison in against_row(here, reference).items():
+            compared[label, dataset, point] = comparison
+    return compared
+
+
+def _row(result: CellResult, reference: str, comparison: Comparison | None) -> TableRow:
+    cell, summary = result.cell, result.summary
+    point = point_name(cell)
+    return TableRow(
+        label=f"{cell.row.label}, {point}" if point else cell.row.label,
+        about=cell.row.about,
+        is_reference=cell.row.label == reference,
+        summary=summary,
+        accuracies=result.accuracies,
+        published=cell.published,
+        agreement=agreement(summary, cell.published.mean) if summary and cell.published else None,
+        comparison=comparison,
+        runs=_runs(result),
+        failures=tuple((record.seed, record.error or "") for record in result.failed),
+    )
+
+
+def point_name(cell: Cell) -> str:
+    """The values that the spec varies, with the paper's letter for the number of layers."""
+    return pairs({name.replace("num_layers", "K"): v for name, v in cell.point.items()})
+
+
+def _runs(result: CellResult) -> Runs:
+    records = result.finished
+    everything = (*result.finished, *result.failed)
+    return Runs(
+        command=result.cell.command(len(everything)),
+        splits=_different(record.data["split"] for record in records),
+        versions=_different(pairs(record.versions) for record in everything),
+        devices=_different(device_of(record) for record in everything),
+        seconds=median(record.seconds for record in records) if records else math.nan,
+        memory=median(record.peak_memory for record in records) if records else math.nan,
+    )
+
+
+def device_of(record: Record) -> str:
+    """Device and threads of a run."""
+    environment = record.environment
+    device, threads = environment.get("device", "unknown device"), environment.get("threads")
+    return f"{device}, {threads} {'thread' if threads == 1 else 'threads'}"
+
+
+def _different(values: Any) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(values))
+
+
+def _scale(rows: Sequence[TableRow]) -> Scale:
+    """Wide enough for every interval, run and published value of a graph."""
+    seen: list[float] = []
+    for row in rows:
+        seen += row.accuracies.values()
+        seen += [row.published.mean] if row.published else []
+        seen += row.summary.ci95 if row.summary else ()
+    seen = [min(100.0, max(0.0, value)) for value in seen if math.isfinite(value)] or [0.0, 100.0]
+    return Scale(math.floor(min(seen)), math.ceil(max(seen) + 1e-9))

@@ -1,0 +1,49 @@
+"""Numbers and names as the page shows them."""
+
+import math
+from collections.abc import Mapping
+
+# How the field writes the names of its graphs.
+_NAMES = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
+
+
+def graph_name(dataset: str) -> str:
+    """The name of a data set for readers."""
+    return _NAMES.get(dataset, dataset)
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """A number, or a dash where there is none."""
+    return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
+
+
+def signed(value: float | None, digits: int = 1) -> str:
+    """A number with its sign, a true minus."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    rounded = round(value, digits) + 0.0
+    sign = "−" if rounded < 0 else "+" if rounded > 0 else "±"
+    return f"{sign}{abs(rounded):.{digits}f}"
+
+
+def p_value(value: float) -> str:
+    """A p value; small ones by their bound, since the digits would say nothing."""
+    if math.isnan(value):
+        return "–"
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def spread(mean: float, std: float | None, digits: int = 1) -> str:
+    """A mean with its deviation, where there is one."""
+    text = number(mean, digits)
+    return text if std is None or not math.isfinite(std) else f"{text} ± {std:.{digits}f}"
+
+
+def count(value: int, one: str, many: str = "") -> str:
+    """A number of things: 1 seed, 3 seeds."""
+    return f"{value} {one if value == 1 else many or one + 's'}"
+
+
+def pairs(values: Mapping[str, object]) -> str:
+    """Named values in one line."""
+    return ", ".join(f"{name} {value}" for name, value in values.items())

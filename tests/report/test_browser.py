@@ -1,0 +1,270 @@
+"""The pages in a browser: what is drawn, sorted, moved and switched."""
+
+import shutil
+from itertools import pairwise
+from types import SimpleNamespace
+
+import pytest
+
+from akgnn.report import html
+from akgnn.report.experiments_page import experiments_page
+from akgnn.report.run_page import run_page
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip(f"none of the browsers {', '.join(BROWSERS)} is installed")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory, results, spec_files, run):
+    folder = tmp_path_factory.mktemp("pages")
+    html.write(experiments_page(results, spec_files), folder / "experiments.html")
+    html.write(run_page(run), folder / "run.html")
+    return folder
+
+
+@pytest.fixture
+def visit(browser, files):
+    """Opens a page offline; afterwards nothing may have gone wrong or been asked for."""
+    contexts, trouble = [], []
+
+    def opened(name, *, width=1280, scheme="light"):
+        context = browser.new_context(
+            viewport={"width": width, "height": 800}, color_scheme=scheme, offline=True
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: trouble.append(message.text))
+        page.on("pageerror", lambda error: trouble.append(str(error)))
+        page.on(
+            "request",
+            lambda request: (
+                None if request.url.startswith("file:") else trouble.append(request.url)
+            ),
+        )
+        page.goto((files / f"{name}.html").as_uri())
+        page.wait_for_function("document.querySelectorAll('.chart .main-svg').length > 0")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert trouble == []
+
+
+def labels(page):
+    return page.locator("#mine-1 tbody .open").all_inner_texts()
+
+
+def head(page, name):
+    return SimpleNamespace(
+        button=page.locator("#mine-1 thead button", has_text=name),
+        cell=page.locator("#mine-1 thead th", has=page.locator("button", has_text=name)),
+    )
+
+
+def test_columns_sort_by_mouse(visit):
+    page = visit("experiments")
+    before = labels(page)
+    assert before[:2] == ["AKGNN", "GCN"]
+    measured = head(page, "Measured")
+    measured.button.click()
+    assert measured.cell.get_attribute("aria-sort") == "ascending"
+    assert labels(page) == ["GCN", "AKGNN", before[2]]
+    measured.button.click()
+    assert measured.cell.get_attribute("aria-sort") == "descending"
+    assert labels(page) == [before[2], "AKGNN", "GCN"]
+
+
+def test_columns_sort_by_keyboard(visit):
+    page = visit("experiments")
+    before = labels(page)
+    difference = head(page, "AKGNN minus row")
+    difference.button.focus()
+    page.keyboard.press("Enter")
+    # 80 - 82, 80 - 75, and the reference, which has no difference, last.
+    assert labels(page) == [before[2], "GCN", "AKGNN"]
+    page.keyboard.press("Space")
+    assert labels(page) == ["GCN", before[2], "AKGNN"]
+    assert difference.cell.get_attribute("aria-sort") == "descending"
+
+
+def test_every_column_can_be_sorted(visit):
+    page = visit("experiments")
+    buttons = page.locator("#mine-1 thead button")
+    assert buttons.count() == page.locator("#mine-1 thead th").count() == 10
+    for place in range(buttons.count()):
+        buttons.nth(place).click()
+        assert len(labels(page)) == 3
+
+
+def test_a_row_opens_to_how_it_was_made(visit):
+    page = visit("experiments")
+    detail = page.locator("#mine-1-2")
+    assert not detail.is_visible()
+    page.locator("#mine-1 .open").nth(1).click()
+    assert detail.is_visible()
+    assert "akgnn train --dataset csbm:num_nodes=60 --model gcn" in detail.inner_text()
+    assert page.locator("#mine-1 .open").nth(1).get_attribute("aria-expanded") == "true"
+
+
+def test_graphs_are_chosen(visit):
+    page = visit("experiments")
+    assert page.locator("#mine-1").is_visible()
+    assert not page.locator("#mine-2").is_visible()
+    page.locator("[data-graphs=mine] label").nth(1).click()
+    assert page.locator("#mine-2").is_visible()
+    assert not page.locator("#mine-1").is_visible()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#mine-1").is_visible()
+    assert page.locator("#mine-2").is_visible()
+
+
+def test_hostile_labels_do_nothing(visit):
+    page = visit("experiments")
+    assert page.locator("img").count() == 0
+    assert labels(page)[2] == "</script><img src=x onerror=alert(1)>"
+
+
+def test_failed_runs_are_seen(visit):
+    page = visit("experiments")
+    page.locator("[data-graphs=mine] label").nth(1).click()
+    assert "1 failed" in page.locator("#mine-2").inner_text()
+
+
+def curve(page, name):
+    trace = page.evaluate(
+        "(name) => { const t = document.getElementById('response-chart').data"
+        ".find((trace) => trace.name === name); return {x: [...t.x], y: [...t.y]}; }",
+        name,
+    )
+    return trace["x"], trace["y"]
+
+
+def expected(lambdas, mu):
+    """The mean over layers of Π (1 - μ / λ)."""
+    product, total = 1.0, 0.0
+    for value in lambdas:
+        product *= 1 - mu / value
+        total += product
+    return total / len(lambdas)
+
+
+@pytest.mark.parametrize("name", ["experiments", "run"])
+def test_sliders_redraw_the_response(visit, name):
+    page = visit(name)
+    lambdas = page.evaluate("akgnn.data.responses[0].lambda")
+    x, learned = curve(page, "readout")
+    assert learned == pytest.approx([expected(lambdas, mu) for mu in x])
+    summary = page.locator("#response-chart").get_attribute("aria-label")
+    page.get_by_label("λ of layer 2").fill("4")
+    moved = [lambdas[0], 4, *lambdas[2:]]
+    assert curve(page, "readout")[1] == pytest.approx([expected(moved, mu) for mu in x])
+    assert page.locator("output").nth(1).inner_text() == "4.00"
+    assert page.locator("#response-chart").get_attribute("aria-label") != summary
+    page.get_by_role("button", name="Reset to learned").click()
+    assert curve(page, "readout")[1] == pytest.approx(learned)
+
+
+def test_sliders_move_by_keyboard_down_to_the_plain_average(visit):
+    page = visit("experiments")
+    slider = page.get_by_label("λ of layer 1")
+    slider.focus()
+    page.keyboard.press("Home")
+    assert slider.input_value() == "1"
+    x, y = curve(page, "layer 1")
+    assert y == pytest.approx([1 - mu for mu in x])
+
+
+def test_another_graph_brings_its_own_stack(visit):
+    page = visit("experiments")
+    page.locator("#response-graph label").nth(1).click()
+    assert "csbm:num_nodes=80" in page.locator("#response-note").inner_text()
+
+
+def test_the_theme_follows_the_system_and_the_button(visit):
+    page = visit("experiments", scheme="dark")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    chart = "document.querySelector('#response-chart').layout.font.color"
+    dark, dark_ink = page.evaluate(paper), page.evaluate(chart)
+    assert page.locator("#theme").get_attribute("aria-pressed") == "true"
+    page.locator("#theme").click()
+    light = page.evaluate(paper)
+    assert light != dark
+    assert page.evaluate(chart) != dark_ink
+    page.reload()
+    assert page.evaluate(paper) == light
+
+
+@pytest.mark.parametrize("name", ["experiments", "run"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_its_ground(visit, name, scheme):
+    page = visit(name, scheme=scheme)
+
+    def luminance(variable):
+        colour = page.evaluate("(name) => akgnn.colour(name).match(/[0-9.]+/g)", variable)
+        parts = [float(part) / 255 for part in colour[:3]]
+        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    for ink in ("ink", "muted", "accent", "bad", "good", *(f"series-{k}" for k in range(1, 6))):
+        for ground in ("paper", "tint"):
+            low, high = sorted((luminance(ink), luminance(ground)))
+            assert (high + 0.05) / (low + 0.05) >= 4.5, (ink, ground)
+
+
+@pytest.mark.parametrize("name", ["experiments", "run"])
+def test_a_phone_scrolls_down_only(visit, name):
+    page = visit(name, width=360)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    for button in page.locator(".results .open:visible").all():
+        button.click()
+    for summary in page.locator("summary").all():
+        summary.click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@pytest.mark.parametrize("name", ["experiments", "run"])
+def test_charts_have_words_and_headings_go_in_order(visit, name):
+    page = visit(name)
+    for chart in page.locator(".chart").all():
+        assert chart.get_attribute("role") == "img"
+        assert len(chart.get_attribute("aria-label")) > 30
+    levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3')].map((h) => +h.tagName[1])")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map((e) => e.id)")
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("name", ["experiments", "run"])
+def test_a_picture_of_the_page_is_not_blank(visit, name, tmp_path):
+    page = visit(name)
+    file = tmp_path / "page.png"
+    page.screenshot(path=file, full_page=True)
+    blank = tmp_path / "blank.png"
+    page.evaluate("document.body.style.visibility = 'hidden'")
+    page.screenshot(path=blank, full_page=True)
+    assert file.stat().st_size > 3 * blank.stat().st_size
+    drawn = page.evaluate("[...document.querySelectorAll('.chart')].map((c) => c.data.length)")
+    assert drawn
+    assert all(drawn)
+
+
+def test_the_keyboard_can_skip_to_the_content(visit):
+    page = visit("experiments")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"

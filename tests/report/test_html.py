@@ -1,0 +1,89 @@
+import json
+import math
+from dataclasses import replace
+from importlib.util import find_spec
+
+import pytest
+
+from akgnn.errors import MissingExtraError, RunFolderError
+from akgnn.experiments.spec_files import read_spec
+from akgnn.experiments.store import RecordStore
+from akgnn.report import html
+from akgnn.report.experiments_page import experiments_page
+from report_data import HOSTILE, table_records
+
+
+@pytest.fixture(scope="module")
+def page(results, spec_files):
+    return experiments_page(results, spec_files)
+
+
+@pytest.fixture(scope="module")
+def text(page):
+    return html.render(page)
+
+
+def test_json_cannot_end_its_element():
+    content = {HOSTILE: [1.5, float("nan"), "a & b \u2028"]}
+    text = html.json_for_html(content)
+    assert not set("<>&\u2028") & set(text)
+    assert json.loads(text) == {HOSTILE: [1.5, None, "a & b \u2028"]}
+
+
+def test_labels_and_errors_are_shown_as_text(text):
+    assert "onerror=alert" in text
+    assert "<img" not in text.partition('id="drawn"')[0]
+    assert "&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;" in text
+
+
+def test_runs_without_test_nodes_leave_dashes(tmp_path, spec_files):
+    store = RecordStore(tmp_path)
+    for record in table_records(read_spec(spec_files[0])):
+        metrics = {**record.metrics, "test_accuracy": math.nan} if record.metrics else {}
+        store.append(replace(record, metrics=metrics))
+    text = html.render(experiments_page(tmp_path, spec_files))
+    assert "nan" not in text.partition('id="drawn"')[0].partition("<tbody>")[2]
+
+
+def test_scripts_run_by_their_hashes_only(text):
+    policy = text.partition('http-equiv="Content-Security-Policy" content="')[2].partition('"')[0]
+    assert "default-src &#39;none&#39;" in policy
+    script = policy.partition("script-src")[2]
+    assert "unsafe" not in script
+    assert script.count("sha256-") == 6
+
+
+def test_nothing_is_loaded_from_elsewhere(text):
+    head = text.partition('id="drawn"')[0]
+    assert "http://" not in head
+    assert "https://" not in head
+    assert "src=" not in head.replace("src=x onerror", "")
+
+
+def test_an_earlier_page_is_replaced(page, tmp_path):
+    out = tmp_path / "report.html"
+    out.write_text("old")
+    html.write(page, out)
+    assert out.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_page_that_cannot_be_written_is_said(page, tmp_path):
+    with pytest.raises(RunFolderError, match="Cannot write"):
+        html.write(page, tmp_path / "no" / "report.html")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("", "it is a folder"), ("no/report.html", "there is no folder")]
+)
+def test_places_are_checked_before_the_work(tmp_path, name, message):
+    with pytest.raises(RunFolderError, match=message):
+        html.check_out(tmp_path / name)
+
+
+def test_missing_packages_are_named_by_their_extra(monkeypatch):
+    monkeypatch.setattr(
+        html, "find_spec", lambda name: None if name == "plotly" else find_spec(name)
+    )
+    with pytest.raises(MissingExtraError, match=r"akgnn\[report\]"):
+        html.check_packages()

@@ -1,0 +1,99 @@
+import math
+
+import pytest
+
+from akgnn.experiments.comparisons import against_row
+from akgnn.experiments.results import collect
+from akgnn.experiments.spec_files import read_spec
+from akgnn.report.tables import Scale, table_of
+from report_data import FIRST, HOSTILE, SECOND, record_of, table_records, table_spec
+
+
+@pytest.fixture
+def spec(tmp_path):
+    return table_spec(tmp_path)
+
+
+@pytest.fixture
+def table(spec):
+    return table_of(spec, collect(spec, table_records(spec)))
+
+
+def row_of(table, graph, label):
+    rows = next(g.rows for g in table.graphs if g.dataset == graph)
+    return next(row for row in rows if row.label == label)
+
+
+def test_means_and_verdicts_are_those_of_the_statistics(spec, table):
+    compared = against_row(collect(spec, table_records(spec)), "AKGNN")
+    row = row_of(table, FIRST, "GCN")
+    assert row.summary.mean == pytest.approx(75.25)
+    assert row.comparison == compared["GCN", FIRST]
+    assert row.comparison.difference == pytest.approx(5)
+    # The published 90 lies far above 75.25 ± 0.19; AKGNN's 80 within two deviations of 80.25.
+    assert row.agreement == "above"
+    assert row_of(table, FIRST, "AKGNN").agreement == "within the spread"
+
+
+def test_the_first_row_is_the_reference(table):
+    assert table.reference == "AKGNN"
+    reference = row_of(table, FIRST, "AKGNN")
+    assert reference.is_reference
+    assert reference.comparison is None
+    assert [row.label for row in table.graphs[0].others] == ["GCN", HOSTILE]
+
+
+def test_failed_runs_are_kept_with_their_reason(table):
+    row = row_of(table, SECOND, "GCN")
+    assert row.failures == ((5, HOSTILE),)
+    assert list(row.accuracies) == [0, 1, 2, 3, 4]
+
+
+def test_a_row_of_failures_only_has_no_summary(spec):
+    records = [r for r in table_records(spec) if not r.is_finished]
+    table = table_of(spec, collect(spec, records))
+    row = row_of(table, SECOND, "GCN")
+    assert row.summary is None
+    assert row.agreement is None
+    assert math.isnan(row.runs.seconds)
+    assert table.graphs[0].scale.low < table.graphs[0].scale.high
+
+
+def test_how_the_numbers_came_about(table):
+    runs = row_of(table, FIRST, "AKGNN").runs
+    assert runs.command.startswith(f"akgnn train --dataset {FIRST} --model akgnn")
+    assert runs.splits == ("public:12345678",)
+    assert runs.devices == ("cpu, 2 threads",)
+    assert (runs.seconds, runs.memory) == (3.5, 102.5)
+    assert runs.versions == ("akgnn 0.1.0, commit abc123",)
+
+
+def test_every_number_of_a_graph_is_on_its_scale(table):
+    for graph in table.graphs:
+        for row in graph.rows:
+            places = [graph.scale.place(value) for value in row.accuracies.values()]
+            places += [graph.scale.place(row.published.mean)] if row.published else []
+            assert all(0 <= place <= 100 for place in places)
+
+
+def test_places_on_a_scale():
+    assert Scale(70, 90).place(75) == 25
+
+
+def test_points_of_a_grid_are_rows_compared_at_the_same_point(tmp_path):
+    file = tmp_path / "grid.toml"
+    file.write_text(
+        f'title = "Grid"\ndatasets = ["{FIRST}"]\nseeds = 3\n[vary]\nnum_layers = [1, 2]\n'
+        '[[rows]]\nlabel = "A"\nmodel = "akgnn"\n'
+        '[[rows]]\nlabel = "B"\nmodel = "akgnn"\nset = { readout = "last" }\n'
+    )
+    spec = read_spec(file)
+    means = {("A", 1): 80, ("A", 2): 70, ("B", 1): 60, ("B", 2): 69}
+    records = [
+        record_of(cell, seed, means[cell.row.label, cell.point["num_layers"]] + seed)
+        for cell in spec.cells
+        for seed in range(3)
+    ]
+    (graph,) = table_of(spec, collect(spec, records)).graphs
+    differences = {row.label: row.comparison.difference for row in graph.others}
+    assert differences == {"B, K 1": pytest.approx(20), "B, K 2": pytest.approx(1)}

@@ -1,0 +1,36 @@
+import math
+
+import pytest
+
+from akgnn.report.values import count, graph_name, number, p_value, pairs, signed, spread
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1.25, "+1.2"), (-0.96, "−1.0"), (-0.04, "±0.0"), (math.nan, "–")]
+)
+def test_differences_carry_their_sign(value, text):
+    assert signed(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0004, "< 0.001"), (0.0316, "0.032"), (1.0, "1.000"), (math.nan, "–")]
+)
+def test_p_values(value, text):
+    assert p_value(value) == text
+
+
+def test_what_is_not_there_is_a_dash():
+    assert number(math.nan) == number(None) == "–"
+    assert spread(84.44, math.nan) == "84.4"
+    assert spread(84.44, 0.52) == "84.4 ± 0.5"
+
+
+def test_words():
+    assert count(1, "seed") == "1 seed"
+    assert count(3, "class", "classes") == "3 classes"
+    assert pairs({"K": 3, "rate": 0.5}) == "K 3, rate 0.5"
+
+
+def test_graphs_are_written_as_the_field_writes_them():
+    assert graph_name("citeseer") == "CiteSeer"
+    assert graph_name("csbm:num_nodes=60") == "csbm:num_nodes=60"

@@ -1,0 +1,134 @@
+"""Specs and records for the tests of the report: small, and with numbers that are known."""
+
+from pathlib import Path
+
+from akgnn.experiments.record import Record, failed_record
+from akgnn.experiments.spec import Spec
+from akgnn.experiments.spec_files import read_spec
+from akgnn.experiments.store import RecordStore
+from akgnn.training.history import History
+
+FIRST, SECOND = "csbm:num_nodes=60", "csbm:num_nodes=80"
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+VERSIONS = {"akgnn": "0.1.0", "commit": "abc123"}
+ENVIRONMENT = {"device": "cpu", "threads": 2, "ended": "2026-01-02T03:04:05+00:00"}
+
+TABLE = f"""
+title = "Three methods"
+about = "Test accuracy in per cent."
+datasets = ["{FIRST}", "{SECOND}"]
+seeds = 6
+[[rows]]
+label = "AKGNN"
+model = "akgnn"
+set = {{ num_layers = 3 }}
+published = {{ "{FIRST}" = [80.0, 0.3] }}
+[[rows]]
+label = "GCN"
+model = "gcn"
+published = {{ "{FIRST}" = 90.0 }}
+[[rows]]
+label = "{HOSTILE}"
+model = "sgc"
+"""
+FIGURE = """
+title = "Figure {shows}"
+shows = "{shows}"
+datasets = ["csbm:num_nodes=60"]
+seeds = 4
+keep_history = {history}
+[vary]
+num_layers = [1, 2, 3]
+[[rows]]
+label = "AKGNN"
+model = "akgnn"
+set = {{ hidden_channels = {width} }}
+"""
+# Means of the rows in the table; seed s adds s / 10, so that differences are exact.
+MEANS = {"AKGNN": 80.0, "GCN": 75.0, HOSTILE: 82.0}
+
+
+def write_specs(folder: Path) -> list[Path]:
+    """The files of the specs that the records belong to."""
+    texts = {"mine": TABLE}
+    for width, shows in enumerate(("loss", "lambda", "depth"), start=8):
+        history = "true" if shows == "loss" else "false"
+        texts[f"my{shows}"] = FIGURE.format(shows=shows, history=history, width=width)
+    files = []
+    for name, text in texts.items():
+        files.append(folder / f"{name}.toml")
+        files[-1].write_text(text, encoding="utf-8")
+    return files
+
+
+def table_spec(folder: Path) -> Spec:
+    """The spec of the table."""
+    return read_spec(write_specs(folder)[0])
+
+
+def record_of(cell, seed: int, accuracy: float, *, epochs: int = 10, history: bool = False):
+    """A finished run of a cell."""
+    layers = cell.changes.get("num_layers", 0) if cell.row.model == "akgnn" else 0
+    learned = tuple(2.5 - 0.5 * k for k in range(layers))
+    falling = [1.0 / (epoch + 1) + seed / 100 for epoch in range(epochs)]
+    kept = History(falling, [90.0] * epochs, falling, [80.0] * epochs, [list(learned)] * epochs)
+    metrics = {"test_accuracy": accuracy, "train_accuracy": 99.0, "best_epoch": 5, "epochs": epochs}
+    data = {
+        "name": cell.dataset,
+        "num_nodes": 60,
+        "num_edges": 100,
+        "num_features": 32,
+        "class_names": ["a", "b"],
+        "split": "public:12345678",
+        "source": {},
+    }
+    return Record(
+        plan=cell.plan(seed),
+        error=None,
+        data=data,
+        versions=VERSIONS,
+        environment=ENVIRONMENT,
+        metrics=metrics,
+        lambda_max=learned,
+        seconds=1.0 + seed,
+        peak_memory=100.0 + seed,
+        history=kept if history else None,
+    )
+
+
+def table_records(spec: Spec) -> list[Record]:
+    """Six seeds a cell; on the second graph one run of GCN failed with a hostile reason."""
+    records = []
+    for cell in spec.cells:
+        for seed in range(6):
+            if cell.row.label == "GCN" and cell.dataset == SECOND and seed == 5:
+                failed = failed_record(
+                    cell.plan(seed), HOSTILE, versions=VERSIONS, environment=ENVIRONMENT
+                )
+                records.append(failed)
+            else:
+                records.append(record_of(cell, seed, MEANS[cell.row.label] + seed / 10))
+    return records
+
+
+def figure_records(spec: Spec) -> list[Record]:
+    """Four seeds a cell, which stop after 10, 11, 12 and 13 epochs."""
+    return [
+        record_of(cell, seed, 70.0 + seed, epochs=10 + seed, history=spec.keeps_history)
+        for cell in spec.cells
+        for seed in range(4)
+    ]
+
+
+def write_results(folder: Path, files: list[Path]) -> Path:
+    """A folder of records for the specs, with a torn line at the end."""
+    folder.mkdir()
+    store = RecordStore(folder)
+    for file in files:
+        spec = read_spec(file)
+        make = table_records if spec.shows == "table" else figure_records
+        for record in make(spec):
+            store.append(record)
+    with store.file.open("a") as stream:
+        stream.write('{"format": "akgnn-rec')
+    return folder
