@@ -13,7 +13,7 @@ from akgnn.report.spectrum import Spectrum, spectrum_of
 from akgnn.report.values import graph_name
 from akgnn.training.plan import RunPlan
 
-Readout = Literal["mean", "last"]
+Readout = Literal["mean", "mean-with-input", "last"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class Response:
     Attributes:
         name: Of the graph.
         lambda_max: λ of each layer.
-        readout: `mean` over the layers, which the sum is up to a factor, or the `last` alone.
+        readout: `mean` over the layers, which the sum is up to a factor; the same with what enters
+            the first; or the `last` alone.
         seeds: How many seeds λ is the mean of.
         spectrum: Of the graph; None where it could not be had.
         note: Why there is no spectrum, or how it was made.
@@ -52,19 +53,22 @@ class Response:
 def responses_of(results: Sequence[CellResult], data_root: Path | None) -> list[Response]:
     """The learned stack of every graph.
 
-    It is that of a preset as it stands, where there is one, else the one of the most layers.
+    It is that of a preset as it stands, the paper's before others, where there is one, else the one
+    of the most layers.
     """
     found = []
     for dataset in dict.fromkeys(result.cell.dataset for result in results):
         here = [r for r in results if r.cell.dataset == dataset and mean_lambda(r)]
         if here:
-            best = max(here, key=lambda r: (_is_preset(r.cell.template), len(mean_lambda(r))))
+            best = max(here, key=_priority)
             found.append(_response(best, data_root))
     return found
 
 
-def _is_preset(plan: RunPlan) -> bool:
-    return RunPlan.make(plan.which) == plan
+def _priority(result: CellResult) -> tuple[bool, bool, int]:
+    plan = result.cell.template
+    is_preset = RunPlan.make(plan.which) == plan
+    return is_preset, plan.which.preset == "paper", len(mean_lambda(result))
 
 
 def _response(result: CellResult, data_root: Path | None) -> Response:
@@ -82,7 +86,11 @@ def _response(result: CellResult, data_root: Path | None) -> Response:
 
 def readout_of(plan: RunPlan) -> Readout:
     """How the model's layers become one, as far as a frequency response can tell."""
-    return "last" if getattr(plan.preset.model, "readout", "sum") == "last" else "mean"
+    settings = plan.preset.model
+    if getattr(settings, "readout", "sum") == "last":
+        return "last"
+    first = getattr(settings, "order", "transform-first") == "propagate-first"
+    return "mean-with-input" if first else "mean"
 
 
 def spectrum_with_note(graph: Graph) -> tuple[Spectrum | None, str]:

@@ -1,19 +1,27 @@
-"""How long runs took and how much memory they held, by method and graph."""
+"""How long runs took and how much memory they held, by method, device and graph."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from akgnn.report.tables import Runs, Table
+from akgnn.report.tables import Table, Time
+
+
+@dataclass(frozen=True)
+class TimeRow:
+    """A method on one device: its times by graph, None where there are none."""
+
+    label: str
+    device: str
+    times: tuple[Time | None, ...]
 
 
 @dataclass(frozen=True)
 class RunTimes:
-    """Medians over the runs of each method, by graph; None where there are none."""
+    """The times of a table's rows."""
 
     title: str
     graphs: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Runs | None, ...]], ...]
-    devices: tuple[str, ...]
+    rows: tuple[TimeRow, ...]
 
 
 def run_times_of(tables: Sequence[Table]) -> list[RunTimes]:
@@ -22,10 +30,15 @@ def run_times_of(tables: Sequence[Table]) -> list[RunTimes]:
 
 
 def _of_table(table: Table) -> RunTimes:
-    labels = list(dict.fromkeys(row.label for row in table.rows if row.summary))
-    by_graph = [
-        {row.label: row.runs for row in graph.rows if row.summary} for graph in table.graphs
-    ]
-    rows = tuple((label, tuple(runs.get(label) for runs in by_graph)) for label in labels)
-    devices = dict.fromkeys(device for row in table.rows for device in row.runs.devices)
-    return RunTimes(table.title, tuple(graph.name for graph in table.graphs), rows, tuple(devices))
+    rows: dict[tuple[str, str], list[Time | None]] = {
+        (row.label, device): [] for row in table.rows for device in row.runs.times
+    }
+    for graph in table.graphs:
+        by_label = {row.label: row.runs.times for row in graph.rows}
+        for (label, device), times in rows.items():
+            times.append(by_label.get(label, {}).get(device))
+    graphs = tuple(graph.name for graph in table.graphs)
+    lines = (TimeRow(label, device, tuple(times)) for (label, device), times in rows.items())
+    order = list(dict.fromkeys(row.label for row in table.rows))
+    ordered = sorted(lines, key=lambda line: (order.index(line.label), line.device))
+    return RunTimes(table.title, graphs, tuple(ordered))

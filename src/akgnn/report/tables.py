@@ -53,14 +53,25 @@ class Runs:
         splits: Names and fingerprints of the splits.
         versions: Of what computed; several where runs differ.
         devices: With the number of threads.
-        seconds: Median of a run; NaN where none finished.
-        memory: Median of the most memory a run held, in MiB.
+        times: Of the runs on each of the devices that finished some.
     """
 
     command: str
     splits: tuple[str, ...]
     versions: tuple[str, ...]
     devices: tuple[str, ...]
+    times: Mapping[str, "Time"]
+
+
+@dataclass(frozen=True)
+class Time:
+    """Medians over the runs on one device.
+
+    Attributes:
+        seconds: Of training.
+        memory: The most that a run held, in MiB.
+    """
+
     seconds: float
     memory: float
 
@@ -177,8 +188,14 @@ def _runs(result: CellResult) -> Runs:
         splits=_different(record.data["split"] for record in records),
         versions=_different(pairs(record.versions) for record in everything),
         devices=_different(device_of(record) for record in everything),
-        seconds=median(record.seconds for record in records) if records else math.nan,
-        memory=median(record.peak_memory for record in records) if records else math.nan,
+        times={device: _time(records, device) for device in _different(map(device_of, records))},
+    )
+
+
+def _time(records: Sequence[Record], device: str) -> Time:
+    here = [record for record in records if device_of(record) == device]
+    return Time(
+        median(record.seconds for record in here), median(record.peak_memory for record in here)
     )
 
 

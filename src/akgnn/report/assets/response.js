@@ -17,7 +17,9 @@
     const layer = values.map((value) => 1 - mu / value);
     let all = 1;
     const product = layer.map((factor) => (all *= factor));
-    const mean = product.reduce((sum, value) => sum + value, 0) / product.length;
+    // What enters the first layer passes as it is; some models read it out too.
+    const summed = readout === "mean-with-input" ? [1, ...product] : product;
+    const mean = summed.reduce((sum, value) => sum + value, 0) / summed.length;
     return { layer, product, readout: readout === "last" ? all : mean };
   }
   akgnn.respond = respond;
