@@ -32,6 +32,7 @@ def reproduce(
     jobs: int | None = typer.Option(None, help="Runs at a time.  [one a core; one on a GPU]"),
     data_root: Path | None = typer.Option(None, help="Folder of PyG's data sets.  [$AKGNN_DATA]"),
     retry_failed: bool = typer.Option(False, "--retry-failed", help="Try failed runs again."),
+    as_markdown: bool = typer.Option(False, "--markdown", help="Print tables for a document."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
     """Measure a table or figure: train what is missing, write it down, show the result.
@@ -43,10 +44,11 @@ def reproduce(
     for name, value in (("--seeds", seeds), ("--jobs", jobs)):
         if value is not None and not 1 <= value <= _MOST:
             raise SettingsError(f"{name} must be from 1 to {_MOST}, got {value}.")
-    from akgnn.experiments.results import collect
+        from akgnn.experiments.results import collect
     from akgnn.experiments.runner import missing, run_tasks, tasks_of
     from akgnn.experiments.spec_files import load_spec
     from akgnn.experiments.store import RecordStore
+    from akgnn.experiments.tables import markdown_table
     from akgnn.training.device import choose_device
 
     specs = [load_spec(name) for name in (PAPER if experiment == "all" else (experiment,))]
@@ -87,6 +89,9 @@ def reproduce(
                 "experiments": {name: _as_rows(cells) for name, cells in results.items()},
             }
         )
+    elif as_markdown:
+        for spec in specs:
+            print(markdown_table(spec, results[spec.name]))
     else:
         for spec in specs:
             _print_spec(spec, results[spec.name])
@@ -134,30 +139,11 @@ def _as_rows(cells: Sequence["CellResult"]) -> list[dict[str, Any]]:
 
 
 def _print_spec(spec: "Spec", cells: Sequence["CellResult"]) -> None:
-    """A table with a line for each row and grid point and a column for each data set."""
+    from akgnn.experiments.tables import table_of_texts
+
     print(f"{spec.title}\n{spec.about}\n" if spec.about else f"{spec.title}\n")
-    lines: dict[tuple[str, ...], dict[str, str]] = {}
-    for result in cells:
-        point = [str(value) for value in result.cell.point.values()]
-        line = lines.setdefault((result.cell.row.label, *point), {})
-        line[result.cell.dataset] = _shown(result)
-    names = [name.replace("num_layers", "K") for name in cells[0].cell.point]
     if spec.is_search:
         print("Validation accuracy; the test nodes were not there.\n")
-    rows = [[*key, *(line.get(name, "") for name in spec.datasets)] for key, line in lines.items()]
-    columns = ["", *names, *spec.datasets]
-    print_table(columns, rows)
+    head, *rows = table_of_texts(spec, cells)
+    print_table(head, rows)
     print()
-
-
-def _shown(result: "CellResult") -> str:
-    if result.summary is None:
-        return "failed" if result.failed else "–"
-    if any(record.is_search for record in result.finished):
-        return f"{result.val_accuracy:.1f}"
-    summary = result.summary
-    text = f"{summary.mean:.1f}"
-    if summary.std == summary.std:
-        text += f" ± {summary.std:.1f}"
-    published = result.cell.published
-    return f"{text} ({published.mean:.1f})" if published else text

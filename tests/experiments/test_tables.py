@@ -1,0 +1,23 @@
+from akgnn.experiments.results import collect
+from akgnn.experiments.spec_files import read_spec
+from akgnn.experiments.tables import markdown_table
+from report_data import table_records
+
+
+def test_a_table_for_a_document(tmp_path):
+    file = tmp_path / "small.toml"
+    file.write_text(
+        'title = "Small"\ndatasets = ["cora", "pubmed"]\nseeds = 4\n[vary]\nnum_layers = [2]\n'
+        '[[rows]]\nlabel = "AKGNN"\nmodel = "akgnn"\npublished = { cora = 84.4 }\n'
+        '[[rows]]\nlabel = "GCN"\nmodel = "gcn"\n'
+    )
+    spec = read_spec(file)
+    records = [r for r in table_records(spec) if r.is_finished]
+    results = collect(spec, records)
+    lines = markdown_table(spec, results).splitlines()
+    assert lines[:2] == ["|  | K | Cora | PubMed |", "| --- | --- | --- | --- |"]
+    summary = results[0].summary
+    assert lines[2].startswith(f"| AKGNN | 2 | {summary.mean:.1f} ± {summary.std:.1f} (84.4) | ")
+    assert len(lines) == 4
+    empty = markdown_table(spec, collect(spec, []))
+    assert empty.splitlines()[2] == "| AKGNN | 2 | – | – |"
