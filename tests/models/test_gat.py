@@ -6,10 +6,10 @@ from akgnn.ops.dropout import Noise
 from oracles import dense, random_graph
 
 
-def attention(layer, x, adjacency, concat):
+def attention(layer, linear, x, adjacency, concat):
     """Softmax over neighbours and self of LeakyReLU(a_s · W h_u + a_t · W h_v), densely."""
     heads, width = layer.att_src.shape[1:]
-    h = (x @ layer.lin.weight.T).view(len(x), heads, width)
+    h = (x @ linear.weight.T).view(len(x), heads, width)
     outputs = []
     linked = (adjacency + torch.eye(len(x))) > 0
     for k in range(heads):
@@ -25,8 +25,10 @@ def test_equals_the_dense_formula():
     graph = random_graph(0)
     model = GAT(6, 4, 3, heads=2, output_heads=2).double().eval()
     x = torch.randn(graph.num_nodes, 6, dtype=torch.float64)
-    hidden = F.elu(attention(model.first_layer, x, dense(graph), concat=True))
-    expected = attention(model.second_layer, hidden, dense(graph), concat=False)
+    hidden = F.elu(attention(model.first_layer, model.transform, x, dense(graph), concat=True))
+    expected = attention(
+        model.second_layer, model.second_layer.lin, hidden, dense(graph), concat=False
+    )
     torch.testing.assert_close(model(x, graph), expected)
 
 

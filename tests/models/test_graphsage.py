@@ -5,18 +5,19 @@ from akgnn.ops.dropout import Noise
 from oracles import dense, random_graph
 
 
-def mean_layer(layer, x, adjacency):
+def mean_layer(neighbours, itself, x, adjacency):
     mean = adjacency @ x / adjacency.sum(1, keepdim=True).clamp_min(1)
-    return mean @ layer.lin_l.weight.T + layer.lin_l.bias + x @ layer.lin_r.weight.T
+    return mean @ neighbours.weight.T + neighbours.bias + x @ itself.weight.T
 
 
 def test_equals_the_dense_formula():
     graph = random_graph(0)
     model = GraphSAGE(6, 5, 3).double().eval()
     x = torch.randn(graph.num_nodes, 6, dtype=torch.float64)
-    hidden = torch.relu(mean_layer(model.first_layer, x, dense(graph)))
+    hidden = torch.relu(mean_layer(model.neighbours, model.itself, x, dense(graph)))
     torch.testing.assert_close(
-        model(x, graph), mean_layer(model.second_layer, hidden, dense(graph))
+        model(x, graph),
+        mean_layer(model.second_layer.lin_l, model.second_layer.lin_r, hidden, dense(graph)),
     )
 
 

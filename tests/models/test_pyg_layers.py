@@ -1,11 +1,18 @@
 import sys
+from copy import deepcopy
 
 import pytest
 import torch
 
-from akgnn.csr import CSR
+from akgnn.csr import CSR, Pattern
 from akgnn.errors import MissingExtraError
-from akgnn.models.pyg_layers import dense, global_noise, global_seed, pyg_layer
+from akgnn.models.pyg_layers import (
+    global_noise,
+    global_seed,
+    mapped,
+    pyg_layer,
+    take_out,
+)
 from akgnn.ops.dropout import Noise
 
 
@@ -44,7 +51,19 @@ def test_without_pyg_the_extra_is_named(monkeypatch):
         pyg_layer("GATConv", 3, 4, generator=None)
 
 
-def test_features_are_written_out():
-    x = CSR.from_arrays(torch.tensor([0, 1, 1]), torch.tensor([2]), None, (2, 3))
-    assert torch.equal(dense(x), torch.tensor([[0.0, 0, 1], [0, 0, 0]]))
-    assert dense(dense(x)).shape == (2, 3)
+@pytest.mark.parametrize(("name", "options"), [("GATConv", {"heads": 2}), ("SAGEConv", {})])
+def test_a_map_taken_out_leaves_the_layers_result(name, options):
+    x = torch.tensor([[0.0, 0, 1], [2, 0, 0], [0, 3, 4], [0, 0, 0]])
+    edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    layer = pyg_layer(name, 3, 4, generator=torch.Generator().manual_seed(0), **options).eval()
+    expected = layer(x, edge_index)
+    pattern = Pattern(torch.tensor([0, 1, 2, 4, 4]), torch.tensor([2, 0, 1, 2]), (4, 3))
+    sparse = CSR(pattern, torch.tensor([1.0, 2, 3, 4]))
+    for features in (x, sparse):
+        whole = deepcopy(layer)
+        if name == "GATConv":
+            out = whole(mapped(features, take_out(whole, "lin")), edge_index)
+        else:
+            near, own = take_out(whole, "lin_l"), take_out(whole, "lin_r")
+            out = whole((mapped(features, near), mapped(features, own)), edge_index) + near.bias
+        torch.testing.assert_close(out, expected)

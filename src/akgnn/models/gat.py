@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from akgnn.csr import CSR
 from akgnn.graph import Graph
 from akgnn.layers.dropout import Dropout
-from akgnn.models.pyg_layers import dense, global_noise, pyg_layer
+from akgnn.models.pyg_layers import global_noise, mapped, pyg_layer, take_out
 from akgnn.ops.dropout import Noise
 from akgnn.settings import Settings, count, rate
 
@@ -73,6 +73,7 @@ class GAT(nn.Module):
             dropout=drop,
             generator=generator,
         )
+        self.transform = take_out(self.first_layer, "lin")
         self.second_layer = pyg_layer(
             "GATConv",
             width,
@@ -87,7 +88,7 @@ class GAT(nn.Module):
     def forward(self, x: Tensor | CSR, graph: Graph, noise: Noise | None = None) -> Tensor:
         """Class scores (logits), shape (nodes, classes)."""
         edge_index = graph.edge_index
-        h = self.drops[0](dense(x), noise)
+        h = mapped(self.drops[0](x, noise), self.transform)
         with global_noise(noise, _ATTENTION):
             h = F.elu(self.first_layer(h, edge_index))
         h = self.drops[1](h, noise)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from akgnn.csr import CSR
 from akgnn.graph import Graph
 from akgnn.layers.dropout import Dropout
-from akgnn.models.pyg_layers import dense, pyg_layer
+from akgnn.models.pyg_layers import mapped, pyg_layer, take_out
 from akgnn.ops.dropout import Noise
 from akgnn.ops.sampling import sample_neighbours
 from akgnn.settings import Settings, count, rate
@@ -64,6 +64,8 @@ class GraphSAGE(nn.Module):
             {"hidden_channels": hidden_channels, **options}
         )
         self.first_layer = pyg_layer("SAGEConv", in_channels, hidden_channels, generator=generator)
+        self.neighbours = take_out(self.first_layer, "lin_l")
+        self.itself = take_out(self.first_layer, "lin_r")
         self.second_layer = pyg_layer(
             "SAGEConv", hidden_channels, out_channels, generator=generator
         )
@@ -79,6 +81,8 @@ class GraphSAGE(nn.Module):
                 sample_neighbours(graph, fan_out, noise.key(_SAMPLES + k))
                 for k, fan_out in enumerate(fan_outs)
             )
-        h = F.relu(self.first_layer(self.drops[0](dense(x), noise), first))
+        x = self.drops[0](x, noise)
+        signals = mapped(x, self.neighbours), mapped(x, self.itself)
+        h = F.relu(self.first_layer(signals, first) + self.neighbours.bias)
         out: Tensor = self.second_layer(self.drops[1](h, noise), second)
         return out

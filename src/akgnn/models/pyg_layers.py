@@ -6,13 +6,14 @@ seeded for the moment and put back afterwards, so that runs repeat and resume, a
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from akgnn.csr import CSR
 from akgnn.errors import MissingExtraError
+from akgnn.layers.linear import multiply
 from akgnn.ops.dropout import Noise
 
 
@@ -48,6 +49,16 @@ def global_noise(noise: Noise | None, place: int) -> Iterator[None]:
             yield
 
 
-def dense(x: Tensor | CSR) -> Tensor:
-    """Features as PyG's layers take them."""
-    return x.to_dense() if isinstance(x, CSR) else x
+def take_out(layer: nn.Module, name: str) -> nn.Module:
+    """A layer's linear map, which is left out of it: sparse features are mapped before the layer.
+
+    Maps commute with sums over neighbours, so the layer gives the same and sums narrower signals.
+    """
+    linear: nn.Module = getattr(layer, name)
+    setattr(layer, name, nn.Identity())
+    return linear
+
+
+def mapped(x: Tensor | CSR, linear: nn.Module) -> Tensor:
+    """The product of dense or sparse features with the matrix of PyG's `Linear`."""
+    return multiply(x, cast(Tensor, linear.weight).T)

@@ -30,7 +30,6 @@ class ModelEntry:
         settings: The class of its settings.
         family: Kind of model, for lists.
         paper: Where it was published.
-        takes_dense: Whether it writes sparse features out anyway, so that it is better done once.
         strategy: How it is trained unless a preset says otherwise; a name in
             `akgnn.training.strategies`.
     """
@@ -39,7 +38,6 @@ class ModelEntry:
     settings: type[Settings]
     family: str
     paper: str
-    takes_dense: bool = False
     strategy: str = "supervised"
 
 
@@ -81,7 +79,6 @@ MODELS = {
         GATSettings,
         "graph convolution",
         "Velickovic et al., Graph Attention Networks, 2018",
-        takes_dense=True,
     ),
     "gaugo": ModelEntry(
         GAugO,
@@ -101,7 +98,6 @@ MODELS = {
         GraphSAGESettings,
         "sampling",
         "Hamilton et al., Inductive Representation Learning on Large Graphs, 2017",
-        takes_dense=True,
     ),
     "jknet": ModelEntry(
         JKNet,
@@ -132,7 +128,6 @@ MODELS = {
         GCNSettings,
         "regularisation",
         "Deng et al., Batch Virtual Adversarial Training for Graph Convolutional Networks, 2019",
-        takes_dense=True,
         strategy="virtual-adversarial",
     ),
 }

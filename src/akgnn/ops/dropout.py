@@ -119,6 +119,11 @@ def hashed(number: int, key: int, device: torch.device) -> Tensor:
     return _mix_(torch.arange(number, device=device), key)
 
 
+def hashed_at(places: Tensor, key: int) -> Tensor:
+    """The words that `hashed` gives at these places of its sequence."""
+    return _mix_(places.clone(), key)
+
+
 def check_rate(name: str, rate: float) -> None:
     """Refuse a probability of dropping outside [0, 1)."""
     if not 0 <= rate < 1:

@@ -9,8 +9,7 @@ from torch import nn
 
 from akgnn.data.catalogue import FeatureTransform, load_dataset
 from akgnn.data.node_data import NodeData
-from akgnn.data.transforms import dense_features
-from akgnn.models.registry import build_model, find_model
+from akgnn.models.registry import build_model
 from akgnn.settings import Settings, seed
 from akgnn.training.presets import Preset, default_settings, load_preset
 from akgnn.training.strategies.supervised import Strategy
@@ -87,11 +86,10 @@ class RunPlan:
     def load(self, data_root: Path | None = None) -> NodeData:
         """The data."""
         which = self.which
-        data = load_dataset(
+        return load_dataset(
             which.dataset,
             split=which.split,
             split_seed=which.split_seed,
             features=which.features,
             data_root=data_root,
         )
-        return dense_features(data) if find_model(which.model).takes_dense else data

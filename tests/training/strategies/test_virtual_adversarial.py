@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from akgnn.data.catalogue import load_dataset
+from akgnn.errors import SettingsError
 from akgnn.models.gcn import GCN
 from akgnn.ops.dropout import Noise
 from akgnn.training.strategies import virtual_adversarial
@@ -14,7 +15,9 @@ from akgnn.training.strategies.supervised import training_loss
 from akgnn.training.strategies.virtual_adversarial import (
     VirtualAdversarial,
     VirtualAdversarialSettings,
+    random_directions,
     spread_nodes,
+    unit_fields,
 )
 from oracles import dense, graphs, renormalised
 
@@ -26,6 +29,13 @@ NOISE = Noise(0)
 def model_of(dropout=0.0):
     generator = torch.Generator().manual_seed(0)
     return GCN(5, 4, 4, dropout=dropout, generator=generator).double()
+
+
+def directions(noise, rows=None):
+    """A direction for every node."""
+    rows = torch.arange(60) if rows is None else rows
+    key = noise.key(virtual_adversarial._DIRECTIONS)
+    return random_directions(rows, 60, torch.empty(5, 4, dtype=torch.float64), key)
 
 
 def loss_of(model, **settings):
@@ -66,9 +76,7 @@ def test_the_direction_is_one_power_iteration_of_the_hessian():
         return F.kl_div(moved, target, reduction="batchmean")
 
     hessian = torch.autograd.functional.hessian(divergence, torch.zeros_like(DATA.x).view(-1))
-    start = virtual_adversarial._random_directions(
-        DATA.x, NOISE.key(virtual_adversarial._DIRECTIONS), 1.0
-    )
+    start = directions(NOISE)
     step = (hessian @ start.view(-1)).view_as(DATA.x)
     expected = torch.zeros_like(step)
     for place in range(len(nodes)):
@@ -87,7 +95,9 @@ def test_the_adversary_finds_more_than_a_random_direction():
     nodes, field = spread_nodes(DATA.graph, 100, 2, NOISE.key(virtual_adversarial._ORDER))
     target = model(DATA.x, DATA.graph).detach()[nodes].softmax(1)
     for _ in range(20):
-        unit = virtual_adversarial._unit_fields(torch.randn_like(DATA.x), field, len(nodes))
+        unit = torch.zeros_like(DATA.x)
+        inside = field >= 0
+        unit[inside] = unit_fields(torch.randn_like(DATA.x)[inside], field[inside], len(nodes))
         moved = model(DATA.x + 0.5 * unit, DATA.graph)[nodes].log_softmax(1)
         assert float(F.kl_div(moved, target, reduction="batchmean").detach()) < float(
             adversarial.detach()
@@ -99,3 +109,36 @@ def test_a_step_repeats(step):
     strategy, noise = VirtualAdversarial(), Noise(3, step)
     (one,), (other,) = (list(strategy.losses(model_of(0.5), DATA, noise)) for _ in range(2))
     assert torch.equal(one, other)
+
+
+def test_directions_have_length_one_and_are_a_nodes_own():
+    every, some = directions(NOISE), torch.tensor([3, 17, 59])
+    torch.testing.assert_close(every.norm(dim=1), torch.ones(60, dtype=torch.float64))
+    assert torch.equal(directions(NOISE, some), every[some])
+    assert abs(float(every.mean())) < 0.1
+    assert len(every.unique()) == every.numel()
+
+
+def test_perturbed_rows_are_dropped_as_the_features_are():
+    """The loss equals that of whole matrices X and X + R through the model, masks and all."""
+    model = model_of(dropout=0.5)
+    nodes, field = spread_nodes(DATA.graph, 100, 2, NOISE.key(virtual_adversarial._ORDER))
+    logits = model(DATA.x, DATA.graph, NOISE)
+    target = logits.detach()[nodes].softmax(1)
+
+    def divergence(r):
+        moved = model(DATA.x + r, DATA.graph, NOISE)[nodes].log_softmax(1)
+        return F.kl_div(moved, target, reduction="batchmean")
+
+    start = (1e-6 * directions(NOISE)).requires_grad_()
+    (gradient,) = torch.autograd.grad(divergence(start), start)
+    r, inside = torch.zeros_like(DATA.x), field >= 0
+    r[inside] = unit_fields(gradient[inside], field[inside], len(nodes))
+    assert float(gradient[~inside].abs().max() if (~inside).any() else 0) == 0
+    expected = training_loss(logits, DATA) + 0.9 * divergence(0.03 * r)
+    torch.testing.assert_close(loss_of(model, alpha=0.9, beta=0.0), expected)
+
+
+def test_only_a_gcn_is_trained_so():
+    with pytest.raises(SettingsError, match="written for a GCN"):
+        list(VirtualAdversarial().losses(torch.nn.Linear(5, 4), DATA, NOISE))

@@ -2,19 +2,25 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from akgnn.data.node_data import NodeData
-from akgnn.data.transforms import dense_features
+from akgnn.errors import SettingsError
 from akgnn.graph import Graph
-from akgnn.ops.dropout import Noise, hashed
+from akgnn.layers.dropout import Dropout
+from akgnn.layers.gcn_conv import GCNConv
+from akgnn.models.gcn import GCN
+from akgnn.ops.adaptive import adaptive_propagate
+from akgnn.ops.dropout import Noise, dropout, hashed, hashed_at
 from akgnn.settings import Settings, count, non_negative, positive
 from akgnn.training.strategies.supervised import training_loss
 
 _ORDER, _DIRECTIONS = 13_000_000, 14_000_000
+_NUMBERS_AT_ONCE = 2**16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,23 +57,48 @@ class VirtualAdversarial:
 
     def losses(self, model: nn.Module, data: NodeData, noise: Noise) -> Iterator[Tensor]:
         """One loss. All passes share their dropout masks, so that only R tells them apart."""
+        if not isinstance(model, GCN):
+            raise SettingsError("Virtual adversarial training is written for a GCN.")
         settings = self.settings
-        x = dense_features(data).x
-        assert isinstance(x, Tensor)
-        logits: Tensor = model(x, data.graph, noise)
         order = noise.key(_ORDER)
         nodes, field = spread_nodes(data.graph, settings.num_nodes, settings.hops, order)
+        # Nothing outside the receptive fields moves a prediction inside, so R has their rows only.
+        rows = (field >= 0).nonzero().squeeze(1)
+        first = cast(GCNConv, model.layers[0])
+        transformed = first.linear(model.drops[0](data.x, noise))
+        logits = _from_first(model, transformed, data.graph, noise)
         target = logits.detach()[nodes].softmax(1)
 
-        def divergence(perturbation: Tensor) -> Tensor:
-            moved = model(x + perturbation, data.graph, noise)[nodes].log_softmax(1)
-            return F.kl_div(moved, target, reduction="batchmean")
+        def divergence(perturbation: Tensor, unmoved: Tensor) -> Tensor:
+            own = _dropped(model, perturbation, rows, noise) @ first.linear.weight
+            moved = _from_first(model, unmoved.index_add(0, rows, own), data.graph, noise)
+            return F.kl_div(moved[nodes].log_softmax(1), target, reduction="batchmean")
 
-        direction = _random_directions(x, noise.key(_DIRECTIONS), settings.probe)
-        (gradient,) = torch.autograd.grad(divergence(direction.requires_grad_()), direction)
-        adversarial = divergence(settings.radius * _unit_fields(gradient, field, len(nodes)))
+        direction = random_directions(
+            rows, data.graph.num_nodes, first.linear.weight, noise.key(_DIRECTIONS)
+        ).mul_(settings.probe)
+        (gradient,) = torch.autograd.grad(
+            divergence(direction.requires_grad_(), transformed.detach()), direction
+        )
+        unit = unit_fields(gradient, field[rows], len(nodes))
+        adversarial = divergence(settings.radius * unit, transformed)
         entropy = -(logits.softmax(1) * logits.log_softmax(1)).sum(1).mean()
         yield training_loss(logits, data) + settings.alpha * adversarial + settings.beta * entropy
+
+
+def _from_first(model: GCN, transformed: Tensor, graph: Graph, noise: Noise) -> Tensor:
+    """The logits, from the features after the first layer's weights."""
+    first, *later = (cast(GCNConv, layer) for layer in model.layers)
+    h = adaptive_propagate(graph, transformed, 1.0) + first.bias
+    for layer, drop in zip(later, model.drops[1:], strict=True):
+        h = layer(drop(F.relu(h), noise), graph)
+    return h
+
+
+def _dropped(model: GCN, perturbation: Tensor, rows: Tensor, noise: Noise) -> Tensor:
+    """The perturbation under the mask that the features of its rows have."""
+    drop = cast(Dropout, model.drops[0])
+    return dropout(perturbation, drop.rate, noise.key(drop.place), rows)
 
 
 def spread_nodes(graph: Graph, number: int, hops: int, key: int) -> tuple[Tensor, Tensor]:
@@ -99,19 +130,42 @@ def spread_nodes(graph: Graph, number: int, hops: int, key: int) -> tuple[Tensor
     return torch.tensor(chosen, device=device), torch.tensor(member_of, device=device)
 
 
-def _unit_fields(gradient: Tensor, field: Tensor, number: int) -> Tensor:
-    """The gradient scaled to length 1 within each receptive field, and 0 outside of all."""
-    inside = field >= 0
-    squares = gradient.square().sum(1)[inside]
-    length = squares.new_zeros(number).index_add_(0, field[inside], squares).sqrt()
-    scale = torch.zeros_like(gradient[:, :1])
-    scale[inside] = (1 / length.clamp_min(1e-30))[field[inside]].unsqueeze(1)
-    return scale * gradient
+def unit_fields(gradient: Tensor, field: Tensor, number: int) -> Tensor:
+    """The gradient scaled to length 1 within each receptive field.
+
+    Args:
+        gradient: One row a node.
+        field: The number of the field that each row lies in.
+        number: Of fields.
+    """
+    squares = gradient.square().sum(1)
+    length = squares.new_zeros(number).index_add_(0, field, squares).sqrt()
+    return (1 / length.clamp_min(1e-30))[field].unsqueeze(1) * gradient
 
 
-def _random_directions(x: Tensor, key: int, length: float) -> Tensor:
-    """A random direction for each node's features, from two hashes by Box and Muller's formula."""
-    words = hashed(2 * x.numel(), key, x.device).bitwise_and(2**24 - 1).to(x.dtype)
-    first, second = ((words + 0.5) / 2**24).view(2, *x.shape)
-    normal = (-2 * first.log()).sqrt() * (2 * torch.pi * second).cos()
-    return length * F.normalize(normal, dim=1)
+def random_directions(rows: Tensor, num_nodes: int, weight: Tensor, key: int) -> Tensor:
+    """A random direction of length 1 for the features of each row's node.
+
+    Two hashes make a normal number by Box and Muller's formula. A node has the same direction
+    whatever other rows there are.
+
+    Args:
+        rows: Numbers of the nodes.
+        num_nodes: Of the graph.
+        weight: Of the first layer, for the number of features and the dtype.
+        key: From `Noise.key`.
+    """
+    width = weight.size(0)
+    out = torch.empty(len(rows), width, dtype=weight.dtype, device=weight.device)
+    channel = torch.arange(width, device=weight.device)
+    # Block by block, so that words and numbers never leave the cache.
+    size = max(1, _NUMBERS_AT_ONCE // width) if out.device.type == "cpu" else max(1, len(rows))
+    for part, nodes in zip(out.split(size), rows.split(size), strict=True):
+        places = nodes.unsqueeze(1) * width + channel
+        first, second = (
+            hashed_at(half, key).bitwise_and_(2**24 - 1).to(out.dtype).add_(0.5).div_(2**24)
+            for half in (places, places + num_nodes * width)
+        )
+        radius = first.log_().mul_(-2).sqrt_()
+        part.copy_(F.normalize(radius.mul_(second.mul_(2 * torch.pi).cos_()), dim=1))
+    return out
