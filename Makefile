@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: train test check format bench gpu-test clean
+.PHONY: train test check format bench tables gpu-test clean
 
 train: .venv/run.stamp
 	$(BIN)/akgnn train
@@ -23,6 +23,11 @@ format: .venv/dev.stamp
 
 bench: .venv/dev.stamp
 	$(BIN)/python benchmarks/epoch.py
+
+# The measured tables in the documents and the page, from results/.
+tables: .venv/dev.stamp
+	$(BIN)/python tools/update_tables.py
+	$(BIN)/akgnn report results --out results/report.html
 
 # On a machine with a GPU and torch, from source, without an installation.
 gpu-test:

@@ -1,6 +1,6 @@
 from akgnn.experiments.results import collect
 from akgnn.experiments.spec_files import read_spec
-from akgnn.experiments.tables import markdown_table
+from akgnn.experiments.tables import markdown_comparison, markdown_table
 from report_data import table_records
 
 
@@ -21,3 +21,8 @@ def test_a_table_for_a_document(tmp_path):
     assert len(lines) == 4
     empty = markdown_table(spec, collect(spec, []))
     assert empty.splitlines()[2] == "| AKGNN | 2 | – | – |"
+    comparison = markdown_comparison(results).splitlines()
+    assert comparison[0] == "| AKGNN minus | Cora | PubMed |"
+    assert comparison[2].startswith("| GCN | ")
+    assert "[" in comparison[2]
+    assert "higher" in comparison[2]

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from akgnn.experiments.comparisons import against_row
 from akgnn.experiments.results import CellResult
 from akgnn.experiments.spec import Spec
+from akgnn.experiments.statistics import Comparison
 
 _NAMES = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed", "num_layers": "K"}
 
@@ -27,9 +29,37 @@ def table_of_texts(spec: Spec, results: Sequence[CellResult]) -> list[list[str]]
 
 def markdown_table(spec: Spec, results: Sequence[CellResult]) -> str:
     """The same in Markdown."""
-    head, *rows = table_of_texts(spec, results)
-    table = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in table) + "\n"
+    return _as_markdown(table_of_texts(spec, results))
+
+
+def markdown_comparison(results: Sequence[CellResult]) -> str:
+    """The first row against every other on each data set, in Markdown.
+
+    A cell holds the mean difference, first minus other, its 95 % interval, and the verdict of both
+    corrected tests.
+    """
+    label = results[0].cell.row.label
+    compared = against_row(results, label)
+    datasets = list(dict.fromkeys(dataset for _, dataset in compared))
+    head = [f"{label} minus", *(_NAMES.get(name, name) for name in datasets)]
+    rows = [
+        [other, *(_compared(compared[other, name]) for name in datasets)]
+        for other in dict.fromkeys(other for other, _ in compared)
+    ]
+    return _as_markdown([head, *rows])
+
+
+def _compared(comparison: Comparison) -> str:
+    if comparison.pairs < 2:
+        return "–"
+    low, high = comparison.ci95
+    return f"{comparison.difference:+.1f} [{low:+.1f}, {high:+.1f}] {comparison.verdict}"
+
+
+def _as_markdown(table: Sequence[Sequence[str]]) -> str:
+    head, *rows = table
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n"
 
 
 def _shown(result: CellResult) -> str:
