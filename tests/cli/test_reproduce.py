@@ -36,9 +36,11 @@ def spec(tmp_path):
     return str(file)
 
 
-def start(spec, out):
+def start(spec, out, **options):
     command = [sys.executable, "-m", "akgnn", "reproduce", spec, "--out", str(out), "--jobs", "2"]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    )
 
 
 def finish(spec, out):
@@ -91,20 +93,25 @@ def test_killed_at_random_moments_it_ends_with_the_same_records(spec, tmp_path):
     assert what_was_measured(out) == what_was_measured(tmp_path / "whole")
 
 
-def test_a_request_to_stop_keeps_what_is_done(spec, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_request_to_stop_keeps_what_is_done_and_fails_nothing(spec, tmp_path, number):
+    """The signal goes to the whole group, as Ctrl-C and `timeout` send it."""
     out = tmp_path / "results"
-    process = start(spec, out)
+    process = start(spec, out, start_new_session=True)
     deadline = time.monotonic() + 120
     while not RecordStore(out).exists():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    os.killpg(process.pid, number)
     _, stderr = process.communicate(timeout=60)
+    # It may have been done before the signal came.
     if process.returncode:
         assert process.returncode == 1
         assert "the same command goes on" in stderr
         assert stderr.count("\n") == 1
-    assert RecordStore(out).read().records
+    records = RecordStore(out).read().records
+    assert records
+    assert all(record.is_finished for record in records)
 
 
 def test_skipped_lines_and_failed_runs_are_told(spec, tmp_path, capsys):

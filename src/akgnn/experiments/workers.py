@@ -99,7 +99,7 @@ class _Worker(Generic[Task, Result]):
             return task, Death(_described(self.process.exitcode or 0))
 
     def end(self) -> None:
-        self.process.terminate()
+        self.process.kill()
         self.process.join()
         self.connection.close()
 
@@ -117,8 +117,9 @@ def _serve(line: Connection, function: Callable[[Any], Any], threads: int) -> No
     import torch
 
     torch.set_num_threads(threads)
-    # Ctrl-C reaches the whole group; the program decides when its workers end.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Requests to stop reach the whole group; the program decides when its workers end.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         try:
