@@ -1,14 +1,15 @@
 """What commands share in showing results."""
 
 import json
-import math
 from collections.abc import Sequence
 from typing import Any
+
+from akgnn.plain_json import without_nan
 
 
 def print_json(content: Any) -> None:
     """Print one JSON object; NaN, which JSON lacks, becomes null."""
-    print(json.dumps(_without_nan(content)))
+    print(json.dumps(without_nan(content)))
 
 
 def print_table(
@@ -36,11 +37,3 @@ def print_table(
 def numbers(values: Sequence[float], digits: int = 2) -> str:
     """Numbers in a row, such as λ of every layer."""
     return "  ".join(f"{value:.{digits}f}" for value in values)
-
-
-def _without_nan(content: Any) -> Any:
-    if isinstance(content, dict):
-        return {name: _without_nan(value) for name, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [_without_nan(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content

@@ -7,7 +7,6 @@ only the scripts that are part of the page, by their hashes, and load nothing.
 import base64
 import hashlib
 import json
-import math
 import os
 from importlib.resources import files
 from importlib.util import find_spec
@@ -16,6 +15,7 @@ from typing import Any
 
 from akgnn import __version__
 from akgnn.errors import MissingExtraError, RunFolderError
+from akgnn.plain_json import without_nan
 from akgnn.report import values
 from akgnn.report.page import Page
 
@@ -77,19 +77,10 @@ def write(page: Page, out: Path) -> None:
 
 def json_for_html(content: Any) -> str:
     """JSON that may stand inside <script>: nothing in it can end the element."""
-    text = json.dumps(_without_nan(content), ensure_ascii=True, allow_nan=False)
+    text = json.dumps(without_nan(content), ensure_ascii=True, allow_nan=False)
     for char in "<>&":
         text = text.replace(char, f"\\u{ord(char):04x}")
     return text
-
-
-def _without_nan(content: Any) -> Any:
-    """NaN, which JSON lacks, becomes null."""
-    if isinstance(content, dict):
-        return {name: _without_nan(value) for name, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [_without_nan(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def _asset(name: str) -> str:
