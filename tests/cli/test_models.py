@@ -8,7 +8,7 @@ def test_models_are_listed(capsys):
     assert main(["models", "--json"]) == 0
     models = {model["name"]: model for model in json.loads(capsys.readouterr().out)["models"]}
     assert set(models) == set(MODELS)
-    assert models["akgnn"]["presets"] == ["paper", "authors-code", "akgnn-consistency"]
+    assert models["akgnn"]["presets"] == ["paper", "searched", "authors-code", "akgnn-consistency"]
     # W* and its bias, five φ, the classifier and its bias.
     assert models["akgnn"]["parameters"] == 1433 * 64 + 64 + 5 + 64 * 7 + 7
     assert models["gcn"]["parameters"] == 1433 * 16 + 16 + 16 * 7 + 7
@@ -19,7 +19,7 @@ def test_models_are_listed(capsys):
 def test_settings_of_a_model_stand_side_by_side(capsys):
     assert main(["models", "akgnn"]) == 0
     out = capsys.readouterr().out
-    assert any(line.split() == ["readout", "sum", "concat", "mean"] for line in out.splitlines())
+    assert any(line.split() == ["readout", "sum", "sum", "concat", "mean"] for line in out.splitlines())
     lines = [line.split() for line in out.splitlines()]
     assert ["strategy", "supervised", "supervised", "consistency"] in lines
     # A setting that the strategies of the other presets do not have.
