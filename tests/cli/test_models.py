@@ -19,11 +19,13 @@ def test_models_are_listed(capsys):
 def test_settings_of_a_model_stand_side_by_side(capsys):
     assert main(["models", "akgnn"]) == 0
     out = capsys.readouterr().out
-    assert any(line.split() == ["readout", "sum", "sum", "concat", "mean"] for line in out.splitlines())
+    assert any(
+        line.split() == ["readout", "sum", "sum", "concat", "mean"] for line in out.splitlines()
+    )
     lines = [line.split() for line in out.splitlines()]
-    assert ["strategy", "supervised", "supervised", "consistency"] in lines
+    assert ["strategy", "supervised", "supervised", "supervised", "consistency"] in lines
     # A setting that the strategies of the other presets do not have.
-    assert ["passes", "-", "-", "4"] in lines
+    assert ["passes", "-", "-", "-", "4"] in lines
     assert main(["models", "akgnn", "--json"]) == 0
     presets = json.loads(capsys.readouterr().out)["presets"]
     assert presets["authors-code"]["learning_rate"] == 0.05
