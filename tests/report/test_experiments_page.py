@@ -31,7 +31,14 @@ def test_the_papers_experiments_come_in_its_order(tmp_path, monkeypatch):
         store.append(record_of(cell, 0, 80.0))
     page = experiments_page(tmp_path)
     # What is measured for the depths is measured for λ too; for the loss, epochs are missing.
-    assert page.counts["experiments"] == ["table1", "ablation", "lambda", "depth", "splits"]
+    assert page.counts["experiments"] == [
+        "table1",
+        "ablation",
+        "lambda",
+        "depth",
+        "splits",
+        "searched",
+    ]
     assert page.shown["commands"][0] == f"akgnn reproduce table1 --out {tmp_path.name}"
 
 
