@@ -21,7 +21,8 @@ def test_an_unknown_name_is_an_attribute_error():
     "code",
     [
         "import akgnn",
-        "from akgnn.cli.main import main; main(['--help']); main(['train', '--help'])",
+        "from akgnn.cli.main import main; main(['--help']); main(['train', '--help']); "
+        "main(['reproduce', '--help'])",
     ],
 )
 def test_torch_is_not_loaded_before_it_is_needed(code):

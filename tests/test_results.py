@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from akgnn.experiments.bundled import spec_names
 from akgnn.experiments.results import collect
-from akgnn.experiments.spec_files import load_spec, read_spec, spec_names
+from akgnn.experiments.spec_files import load_spec, read_spec
 from akgnn.experiments.store import RecordStore
 
 ROOT = Path(__file__).parents[1]

@@ -14,7 +14,9 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"akgnn {__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["train", "predict", "inspect", "report", "datasets", "models"])
+@pytest.mark.parametrize(
+    "command", ["train", "predict", "inspect", "reproduce", "report", "datasets", "models"]
+)
 def test_every_command_has_help_with_an_example(command, capsys):
     assert main([command, "--help"]) == 0
     assert f"Example: akgnn {command}" in capsys.readouterr().out

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from akgnn.cli.main import main
+from akgnn.experiments.bundled import spec_names
 from akgnn.experiments.store import RecordStore
 
 SPEC = """title = "Small"
@@ -126,6 +127,12 @@ def test_skipped_lines_and_failed_runs_are_told(spec, tmp_path, capsys):
     assert "line 1 was skipped" in captured.err
     assert "1 of 2 runs failed, the first (sgc on csbm:num_nodes=300, seed 0):" in captured.err
     assert "failed" in captured.out
+
+
+def test_the_help_names_every_experiment(capsys):
+    assert main(["reproduce", "--help"]) == 0
+    words = capsys.readouterr().out.replace(",", " ").split()
+    assert {"patience", "searched", *spec_names()} <= set(words)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 
 from akgnn.errors import SpecError, UnknownNameError
-from akgnn.experiments.spec_files import load_spec, read_spec, spec_names
+from akgnn.experiments.bundled import spec_names
+from akgnn.experiments.spec_files import load_spec, read_spec
 from akgnn.models.registry import MODELS
 
 GOOD = """title = "Small"

@@ -10,20 +10,20 @@ from akgnn.cli.output import print_json, print_table
 from akgnn.cli.progress import runs_progress
 from akgnn.cli.stopping import stop_requests
 from akgnn.errors import FailedRunsError, InterruptedRunError, SettingsError
+from akgnn.experiments.bundled import PAPER, spec_names
 
 if TYPE_CHECKING:
     from akgnn.experiments.record import Record
     from akgnn.experiments.results import CellResult
     from akgnn.experiments.spec import Spec
 
-# What the paper has; other experiments are asked for by name.
-PAPER = ("table1", "ablation", "loss", "lambda", "depth", "splits")
 _MOST = 10_000
 
 
 def reproduce(
     experiment: str = typer.Argument(
-        help="table1, ablation, loss, lambda, depth, splits, all of these as `all`, consistency, "
+        help=f"{', '.join(PAPER)}, all of these as `all`, "
+        f"{', '.join(spec_names()[len(PAPER) :])}, "
         "or a spec of your own, FILE.toml."
     ),
     seeds: int | None = typer.Option(None, help="Seeds of every cell.  [what the spec says]"),
@@ -44,7 +44,7 @@ def reproduce(
     for name, value in (("--seeds", seeds), ("--jobs", jobs)):
         if value is not None and not 1 <= value <= _MOST:
             raise SettingsError(f"{name} must be from 1 to {_MOST}, got {value}.")
-        from akgnn.experiments.results import collect
+    from akgnn.experiments.results import collect
     from akgnn.experiments.runner import missing, run_tasks, tasks_of
     from akgnn.experiments.spec_files import load_spec
     from akgnn.experiments.store import RecordStore

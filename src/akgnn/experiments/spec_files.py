@@ -4,21 +4,15 @@ import itertools
 import re
 import tomllib
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, get_args
 
 from akgnn.data.catalogue import check_dataset, check_split
 from akgnn.errors import AkgnnError, SettingsError, SpecError, UnknownNameError
+from akgnn.experiments.bundled import spec_names, spec_path
 from akgnn.experiments.spec import Cell, Published, Row, Shown, Spec
 from akgnn.settings import Settings, count
 from akgnn.training.plan import RunPlan, RunSettings
-
-
-def spec_names() -> list[str]:
-    """The specs that come with akgnn."""
-    folder = files("akgnn.experiments") / "specs"
-    return sorted(Path(item.name).stem for item in folder.iterdir() if item.name.endswith(".toml"))
 
 
 def load_spec(name: str) -> Spec:
@@ -27,7 +21,7 @@ def load_spec(name: str) -> Spec:
         return read_spec(Path(name))
     if name not in spec_names():
         raise UnknownNameError("experiment", name, [*spec_names(), "FILE.toml"])
-    return read_spec(Path(str(files("akgnn.experiments") / "specs" / f"{name}.toml")))
+    return read_spec(spec_path(name))
 
 
 def read_spec(path: Path) -> Spec:

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from akgnn.errors import RunFolderError
+from akgnn.experiments.bundled import spec_names
 from akgnn.experiments.record import Record
 from akgnn.experiments.results import CellResult, collect
 from akgnn.experiments.spec import Spec
-from akgnn.experiments.spec_files import load_spec, read_spec, spec_names
+from akgnn.experiments.spec_files import load_spec, read_spec
 from akgnn.experiments.store import RecordStore
 from akgnn.report.figures import Figure, figure_of
 from akgnn.report.findings import findings_of
@@ -16,9 +17,6 @@ from akgnn.report.page import Page
 from akgnn.report.response import responses_of
 from akgnn.report.run_times import run_times_of
 from akgnn.report.tables import Table, device_of, table_of
-
-# As the paper has them; others come after.
-_ORDER = ("table1", "ablation", "loss", "lambda", "depth", "splits")
 
 
 def experiments_page(
@@ -67,10 +65,7 @@ def experiments_page(
 
 def _specs(spec_files: Sequence[Path]) -> list[Spec]:
     """The paper's, then the others that come with akgnn, then one's own."""
-    names = spec_names()
-    ordered = [name for name in _ORDER if name in names]
-    ordered += [name for name in names if name not in ordered]
-    specs = {name: load_spec(name) for name in ordered}
+    specs = {name: load_spec(name) for name in spec_names()}
     for path in spec_files:
         spec = read_spec(path)
         specs[spec.name] = spec
