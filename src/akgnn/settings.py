@@ -13,6 +13,8 @@ _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 # Beyond this float32 has no numbers.
 _LARGEST = 1e38
+# The most seeds of one model, and the most runs at a time: beyond it lies a slip of the keys.
+MOST_RUNS = 10_000
 
 
 def count(default: int, most: int = 10**9) -> Any:

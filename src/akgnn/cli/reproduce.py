@@ -11,13 +11,12 @@ from akgnn.cli.progress import runs_progress
 from akgnn.cli.stopping import stop_requests
 from akgnn.errors import FailedRunsError, InterruptedRunError, SettingsError
 from akgnn.experiments.bundled import PAPER, spec_names
+from akgnn.settings import MOST_RUNS
 
 if TYPE_CHECKING:
     from akgnn.experiments.record import Record
     from akgnn.experiments.results import CellResult
     from akgnn.experiments.spec import Spec
-
-_MOST = 10_000
 
 
 def reproduce(
@@ -42,8 +41,8 @@ def reproduce(
     Example: akgnn reproduce table1 --seeds 3 --out results
     """
     for name, value in (("--seeds", seeds), ("--jobs", jobs)):
-        if value is not None and not 1 <= value <= _MOST:
-            raise SettingsError(f"{name} must be from 1 to {_MOST}, got {value}.")
+        if value is not None and not 1 <= value <= MOST_RUNS:
+            raise SettingsError(f"{name} must be from 1 to {MOST_RUNS}, got {value}.")
     from akgnn.experiments.results import collect
     from akgnn.experiments.runner import missing, run_tasks, tasks_of
     from akgnn.experiments.spec_files import load_spec

@@ -12,14 +12,12 @@ from akgnn.cli.output import numbers, print_json, print_table
 from akgnn.cli.progress import training_progress
 from akgnn.cli.stopping import stop_requests
 from akgnn.errors import DivergedError, InterruptedRunError, RunFolderError, SettingsError
+from akgnn.settings import MOST_RUNS
 
 if TYPE_CHECKING:
     from akgnn.training.checkpoint import RunFolder
     from akgnn.training.plan import RunPlan
     from akgnn.training.run import RunResult
-
-
-_MOST_SEEDS = 10_000
 
 
 def train(
@@ -53,8 +51,8 @@ def train(
     """
     if resume and out is None:
         raise SettingsError("--resume needs --out, the folder of the run to go on with.")
-    if seeds is not None and not 1 <= seeds <= _MOST_SEEDS:
-        raise SettingsError(f"--seeds must be from 1 to {_MOST_SEEDS}, got {seeds}.")
+    if seeds is not None and not 1 <= seeds <= MOST_RUNS:
+        raise SettingsError(f"--seeds must be from 1 to {MOST_RUNS}, got {seeds}.")
     if not checkpoint_seconds >= 0:
         raise SettingsError(f"--checkpoint-seconds must be at least 0, got {checkpoint_seconds}.")
     from akgnn.training.checkpoint import RunFolder

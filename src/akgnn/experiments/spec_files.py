@@ -11,7 +11,7 @@ from akgnn.data.catalogue import check_dataset, check_split
 from akgnn.errors import AkgnnError, SettingsError, SpecError, UnknownNameError
 from akgnn.experiments.bundled import spec_names, spec_path
 from akgnn.experiments.spec import Cell, Published, Row, Shown, Spec
-from akgnn.settings import Settings, count
+from akgnn.settings import MOST_RUNS, Settings, count
 from akgnn.training.plan import RunPlan, RunSettings
 
 
@@ -73,7 +73,7 @@ _TYPES = {
 
 @dataclass(frozen=True, kw_only=True)
 class _Seeds(Settings):
-    seeds: int = count(10, most=10_000)
+    seeds: int = count(10, most=MOST_RUNS)
 
 
 class _Reader:
