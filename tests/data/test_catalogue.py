@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from akgnn.csr import CSR
-from akgnn.data.catalogue import dataset_names, load_dataset
+from akgnn.data.catalogue import dataset_names, graph_name, load_dataset
 from akgnn.errors import DataError, SettingsError, UnknownNameError
 
 
@@ -66,3 +66,8 @@ def test_every_name_is_listed_once():
     names = dataset_names()
     assert len(names) == len(set(names))
     assert names[:4] == ["cora", "citeseer", "pubmed", "csbm"]
+
+
+def test_graphs_are_written_as_the_field_writes_them():
+    assert graph_name("citeseer") == "CiteSeer"
+    assert graph_name("csbm:num_nodes=60") == "csbm:num_nodes=60"

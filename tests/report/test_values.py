@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from akgnn.report.values import count, graph_name, number, p_value, pairs, signed, spread
+from akgnn.report.values import count, number, p_value, pairs, signed, spread
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,3 @@ def test_words():
     assert count(1, "seed") == "1 seed"
     assert count(3, "class", "classes") == "3 classes"
     assert pairs({"K": 3, "rate": 0.5}) == "K 3, rate 0.5"
-
-
-def test_graphs_are_written_as_the_field_writes_them():
-    assert graph_name("citeseer") == "CiteSeer"
-    assert graph_name("csbm:num_nodes=60") == "csbm:num_nodes=60"

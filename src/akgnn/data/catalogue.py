@@ -17,12 +17,20 @@ GENERATED = "csbm"
 # The ways to write a split.
 _PER_CLASS, _SHARES, _PUBLISHED = r"(\d+)-per-class", r"(\d+)/(\d+)/(\d+)", r"public(?:-(\d+))?"
 
+# How the field writes the names of its graphs.
+_WRITTEN = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
+
 FeatureTransform = Literal["auto", "raw", "row-normalised"]
 
 
 def dataset_names() -> list[str]:
     """The names that `load_dataset` knows, bundled ones first."""
     return [*BUNDLED, GENERATED, *PYG_SOURCES]
+
+
+def graph_name(dataset: str) -> str:
+    """The name of a data set for readers."""
+    return _WRITTEN.get(dataset, dataset)
 
 
 def check_dataset(name: str) -> None:

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
+from akgnn.data.catalogue import graph_name
 from akgnn.experiments.comparisons import against_row
 from akgnn.experiments.results import CellResult
 from akgnn.experiments.spec import Spec
 from akgnn.experiments.statistics import Comparison
-
-_NAMES = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed", "num_layers": "K"}
 
 
 def table_of_texts(spec: Spec, results: Sequence[CellResult]) -> list[list[str]]:
@@ -22,8 +21,8 @@ def table_of_texts(spec: Spec, results: Sequence[CellResult]) -> list[list[str]]
         cell = result.cell
         key = (cell.row.label, *(str(value) for value in cell.point.values()))
         lines.setdefault(key, {})[cell.dataset] = _shown(result)
-    names = [*results[0].cell.point, *spec.datasets]
-    head = ["", *(_NAMES.get(name, name) for name in names)]
+    varied = ("K" if name == "num_layers" else name for name in results[0].cell.point)
+    head = ["", *varied, *map(graph_name, spec.datasets)]
     return [head, *([*key, *(line[name] for name in spec.datasets)] for key, line in lines.items())]
 
 
@@ -41,7 +40,7 @@ def markdown_comparison(results: Sequence[CellResult]) -> str:
     label = results[0].cell.row.label
     compared = against_row(results, label)
     datasets = list(dict.fromkeys(dataset for _, dataset in compared))
-    head = [f"{label} minus", *(_NAMES.get(name, name) for name in datasets)]
+    head = [f"{label} minus", *map(graph_name, datasets)]
     rows = [
         [other, *(_compared(compared[other, name]) for name in datasets)]
         for other in dict.fromkeys(other for other, _ in compared)

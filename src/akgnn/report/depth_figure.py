@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
+from akgnn.data.catalogue import graph_name
 from akgnn.experiments.results import CellResult
 from akgnn.report.panel import Panel
-from akgnn.report.values import graph_name, spread
+from akgnn.report.values import spread
 from akgnn.training.summary import Summary, summarise
 
 

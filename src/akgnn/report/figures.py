@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from akgnn.data.catalogue import graph_name
 from akgnn.experiments.results import CellResult
 from akgnn.experiments.spec import Spec
 from akgnn.report.depth_figure import depth_panels
@@ -11,7 +12,6 @@ from akgnn.report.lambda_figure import lambda_panels
 from akgnn.report.loss_figure import loss_panels
 from akgnn.report.panel import Panel
 from akgnn.report.tables import point_name
-from akgnn.report.values import graph_name
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from akgnn.data.catalogue import graph_name
 from akgnn.experiments.results import CellResult
 from akgnn.report.panel import Panel
-from akgnn.report.values import count, graph_name
+from akgnn.report.values import count
 
 
 def lambda_panels(results: Sequence[CellResult]) -> list[Panel]:

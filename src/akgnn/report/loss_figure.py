@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from akgnn.data.catalogue import graph_name
 from akgnn.experiments.results import CellResult
 from akgnn.report.panel import Panel
-from akgnn.report.values import count, graph_name
+from akgnn.report.values import count
 from akgnn.training.history import History
 
 # So many epochs are listed in a panel's table.

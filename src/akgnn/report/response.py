@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from akgnn.data.catalogue import graph_name
 from akgnn.errors import AkgnnError
 from akgnn.experiments.results import CellResult
 from akgnn.graph import Graph
 from akgnn.report.lambda_figure import mean_lambda
 from akgnn.report.spectrum import Spectrum, spectrum_of
-from akgnn.report.values import graph_name
 from akgnn.training.plan import RunPlan
 
 Readout = Literal["mean", "mean-with-input", "last"]

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from akgnn.data.catalogue import graph_name
 from akgnn.data.node_data import NodeData
 from akgnn.errors import CheckpointError, DataError
 from akgnn.layers.ak_conv import AKConv
@@ -14,7 +15,6 @@ from akgnn.report.figures import Figure
 from akgnn.report.page import Page
 from akgnn.report.panel import Panel
 from akgnn.report.response import Response, readout_of, spectrum_with_note
-from akgnn.report.values import graph_name
 from akgnn.training.checkpoint import RunFolder
 from akgnn.training.metrics import confusion_matrix
 from akgnn.training.record import reading, text

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from akgnn.data.catalogue import graph_name
 from akgnn.experiments.comparisons import against_row
 from akgnn.experiments.record import Record
 from akgnn.experiments.results import CellResult
 from akgnn.experiments.spec import Cell, Published, Spec
 from akgnn.experiments.statistics import Agreement, Comparison, agreement
-from akgnn.report.values import graph_name, pairs
+from akgnn.report.values import pairs
 from akgnn.training.summary import Summary
 
 

@@ -1,15 +1,7 @@
-"""Numbers and names as the page shows them."""
+"""Numbers and words as the page shows them."""
 
 import math
 from collections.abc import Mapping
-
-# How the field writes the names of its graphs.
-_NAMES = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
-
-
-def graph_name(dataset: str) -> str:
-    """The name of a data set for readers."""
-    return _NAMES.get(dataset, dataset)
 
 
 def number(value: float | None, digits: int = 1) -> str:
