@@ -23,7 +23,6 @@ def test_each_graph_has_the_deepest_stack_and_its_spectrum(results):
     responses = responses_of(results, None)
     assert [response.name for response in responses] == [FIRST, SECOND]
     assert responses[0].lambda_max == (2.5, 2.0, 1.5)
-    assert responses[0].seeds == 4
     assert sum(responses[0].spectrum.share) == pytest.approx(1)
     assert responses[0].note == "60 nodes, all frequencies computed."
 

@@ -44,23 +44,25 @@ def experiments_page(
     sections = [section for spec, results in measured if (section := _section(spec, results))]
     names = [section.name for section in sections]
     tables = [section for section in sections if isinstance(section, Table)]
-    figures = [section for section in sections if isinstance(section, Figure)]
     responses = responses_of([result for _, results in measured for result in results], data_root)
     shown: dict[str, Any] = {
         "sections": sections,
         "findings": findings_of(tables),
-        "responses": responses,
         "run_times": run_times_of(tables),
         "summary": _summary(contents.records),
         "skipped": contents.skipped,
         "commands": [f"akgnn reproduce {name} --out {folder.name}" for name in names],
     }
-    drawn = {
-        "figures": {f.name: {"kind": f.kind, "panels": f.drawn()} for f in figures},
-        "responses": [response.drawn() for response in responses],
-    }
     counts = {"records": len(contents.records), "experiments": names}
-    return Page("Measured results", "experiments.html", shown, drawn, contents.skipped, counts)
+    return Page(
+        "Measured results",
+        "experiments.html",
+        shown,
+        figures=tuple(section for section in sections if isinstance(section, Figure)),
+        responses=tuple(responses),
+        warnings=contents.skipped,
+        counts=counts,
+    )
 
 
 def _specs(spec_files: Sequence[Path]) -> list[Spec]:

@@ -54,6 +54,8 @@ def render(page: Page) -> str:
     early, scripts = _asset("early.js"), [get_plotlyjs(), *map(_asset, _SCRIPTS)]
     return environment.get_template(page.template).render(
         **page.shown,
+        figures=page.figures,
+        responses=page.responses,
         title=page.title,
         version=__version__,
         policy=_policy([early, *scripts]),

@@ -5,25 +5,18 @@ from itertools import pairwise
 
 import numpy as np
 
-from akgnn.data.catalogue import graph_name
 from akgnn.experiments.results import CellResult
-from akgnn.report.panel import Panel
+from akgnn.report.panel import Group, Panel, groups_of
 from akgnn.report.values import count
 
 
 def lambda_panels(results: Sequence[CellResult]) -> list[Panel]:
     """A panel for every row and graph: a line of λ for each number of layers K."""
-    groups: dict[tuple[str, str], list[CellResult]] = {}
-    for result in results:
-        groups.setdefault((result.cell.row.label, result.cell.dataset), []).append(result)
-    several = len({label for label, _ in groups}) > 1
     panels = []
-    for (label, dataset), group in groups.items():
-        means = {len(mean): mean for mean in map(mean_lambda, group) if mean}
+    for group in groups_of(results):
+        means = {len(mean): mean for mean in map(mean_lambda, group.results) if mean}
         if means:
-            name = graph_name(dataset)
-            title = f"{label}, {name}" if several else name
-            panels.append(_panel(title, label, dict(sorted(means.items())), group))
+            panels.append(_panel(group, dict(sorted(means.items()))))
     return panels
 
 
@@ -35,13 +28,11 @@ def mean_lambda(result: CellResult) -> list[float]:
     return [round(float(value), 4) for value in np.mean(rows, axis=0)]
 
 
-def _panel(
-    title: str, label: str, means: dict[int, list[float]], group: Sequence[CellResult]
-) -> Panel:
+def _panel(group: Group, means: dict[int, list[float]]) -> Panel:
     deepest = max(means)
     return Panel(
-        title=title,
-        summary=_said(title, label, means, group),
+        title=group.title,
+        summary=_said(group, means),
         columns=("K", *(f"layer {k}" for k in range(1, deepest + 1))),
         rows=[
             (f"{depth}", *(f"{value:.2f}" for value in values), *[""] * (deepest - depth))
@@ -51,16 +42,14 @@ def _panel(
     )
 
 
-def _said(
-    title: str, label: str, means: dict[int, list[float]], group: Sequence[CellResult]
-) -> str:
+def _said(group: Group, means: dict[int, list[float]]) -> str:
     first = [values[0] for values in means.values()]
     deep = {depth: values for depth, values in means.items() if depth > 1}
     falls = sum(all(a > b for a, b in pairwise(v)) for v in deep.values())
-    seeds = max(len(result.finished) for result in group)
+    seeds = max(len(result.finished) for result in group.results)
     text = (
-        f"{label} on {title}, {count(seeds, 'seed')}: λ of the first layer lies between "
-        f"{min(first):.2f} and {max(first):.2f}"
+        f"{group.label} on {group.title}, {count(seeds, 'seed')}: λ of the first layer lies "
+        f"between {min(first):.2f} and {max(first):.2f}"
     )
     if deep:
         deepest = max(deep)

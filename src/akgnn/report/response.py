@@ -25,7 +25,6 @@ class Response:
         lambda_max: λ of each layer.
         readout: `mean` over the layers, which the sum is up to a factor; the same with what enters
             the first; or the `last` alone.
-        seeds: How many seeds λ is the mean of.
         spectrum: Of the graph; None where it could not be had.
         note: Why there is no spectrum, or how it was made.
     """
@@ -33,7 +32,6 @@ class Response:
     name: str
     lambda_max: tuple[float, ...]
     readout: Readout
-    seeds: int
     spectrum: Spectrum | None
     note: str
 
@@ -78,7 +76,6 @@ def _response(result: CellResult, data_root: Path | None) -> Response:
         graph_name(cell.dataset),
         tuple(mean_lambda(result)),
         readout_of(cell.template),
-        len(result.finished),
         spectrum,
         note,
     )

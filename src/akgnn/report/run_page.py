@@ -59,8 +59,6 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
     with torch.no_grad():
         probability = model(data.x, data.graph).softmax(1)
     table = _confusion(probability, data)
-    figures = _figures(run)
-    responses = _responses(run, model, data)
     which = run.plan.which
     shown: dict[str, Any] = {
         "run": run,
@@ -71,18 +69,20 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
         "scores": class_scores(table, data.class_names),
         "mistakes": mistakes(probability, data),
         "num_mistakes": int(table.sum() - table.diag().sum()),
-        "figures": figures,
-        "responses": responses,
         "settings": {kind: values for kind, values in run.plan.to_dict().items() if values},
         "versions": versions,
     }
-    drawn = {
-        "figures": {f.name: {"kind": f.kind, "panels": f.drawn()} for f in figures},
-        "responses": [response.drawn() for response in responses],
-    }
     counts = {"dataset": which.dataset, "model": which.model, "seed": which.seed}
     title = f"{which.model} on {graph_name(which.dataset)}, seed {which.seed}"
-    return Page(title, "run.html", shown, drawn, (), counts)
+    return Page(
+        title,
+        "run.html",
+        shown,
+        figures=_figures(run),
+        responses=_responses(run, model, data),
+        warnings=(),
+        counts=counts,
+    )
 
 
 def mistakes(probability: Tensor, data: NodeData) -> list[Mistake]:
@@ -116,11 +116,11 @@ def _confusion(probability: Tensor, data: NodeData) -> Tensor:
     return confusion_matrix(probability[nodes].argmax(1), data.y[nodes], data.num_classes)
 
 
-def _figures(run: RunResult) -> list[Figure]:
+def _figures(run: RunResult) -> tuple[Figure, ...]:
     loss = Figure("loss", "run-loss", "Loss by epoch", _LOSS, (_loss_panel(run),))
     if not run.fit.lambda_max:
-        return [loss]
-    return [loss, Figure("lambda", "run-lambda", "λ by epoch", _LAMBDA, (_lambda_panel(run),))]
+        return (loss,)
+    return loss, Figure("lambda", "run-lambda", "λ by epoch", _LAMBDA, (_lambda_panel(run),))
 
 
 _LOSS = (
@@ -166,10 +166,10 @@ def _short(column: Any) -> list[float]:
     return [float(f"{value:.4g}") for value in column]
 
 
-def _responses(run: RunResult, model: torch.nn.Module, data: NodeData) -> list[Response]:
+def _responses(run: RunResult, model: torch.nn.Module, data: NodeData) -> tuple[Response, ...]:
     """The response of the model's kernels, where it has any."""
     if not any(isinstance(module, AKConv) for module in model.modules()):
-        return []
+        return ()
     spectrum, note = spectrum_with_note(data.graph)
     name, readout = graph_name(run.plan.which.dataset), readout_of(run.plan)
-    return [Response(name, run.fit.lambda_max, readout, 1, spectrum, note)]
+    return (Response(name, run.fit.lambda_max, readout, spectrum, note),)
