@@ -11,6 +11,7 @@ from akgnn.ops.dropout import Noise
 from akgnn.settings import Settings, count, non_negative, positive
 from akgnn.training.strategies.supervised import training_loss
 
+# Edge augmentation has this place too; the two never run together.
 _PASSES = 15_000_000
 
 

@@ -21,6 +21,7 @@ from akgnn.ops.straight_through import straight_through_bernoulli
 from akgnn.settings import Settings, non_negative, positive, share, whole
 from akgnn.training.strategies.supervised import training_loss
 
+# Consistency training has the first place too; the two never run together.
 _EDGES, _OTHERS, _PRETRAINING = 15_000_000, 16_000_000, 17_000_000
 # Instead of a maximum of 0, where the edge predictor gives nothing but zeros.
 _SMALLEST = 1e-12
