@@ -113,3 +113,15 @@ def test_a_search_never_sees_the_test_nodes(spec, tmp_path):
     )
     assert sgc.val_accuracy == pytest.approx(searched_sgc.val_accuracy)
     assert sgc.summary.mean > 0
+
+
+def test_a_failed_run_answers_a_search_and_the_history_too(spec):
+    tasks = [
+        task
+        for text in ("", "keep_history = true", "search = true")
+        for task in tasks_of([spec(text)])
+    ]
+    failed = [failed_record(t.plan, "no", versions={}, environment={}) for t in tasks_of([spec()])]
+    assert len(tasks) == 18
+    assert missing(tasks, failed[1:]) == [task for task in tasks if task.plan == failed[0].plan]
+    assert missing(tasks, failed, retry_failed=True) == tasks

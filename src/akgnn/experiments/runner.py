@@ -65,25 +65,21 @@ def missing(
     tasks: Sequence[Task], records: Sequence[Record], *, retry_failed: bool = False
 ) -> list[Task]:
     """The tasks that no record answers."""
-    answered = {
-        Task(record.plan, keeps_history, record.is_search)
-        for record in records
-        if record.is_finished or not retry_failed
-        for keeps_history in ((False, True) if _has_all(record) else (False,))
-    }
-    # A failed run has no data, so that nobody can tell whether it was a search.
-    answered |= {
-        Task(record.plan, keeps_history, True)
-        for record in records
-        if not (record.is_finished or retry_failed)
-        for keeps_history in (False, True)
-    }
+    counted = [record for record in records if record.is_finished or not retry_failed]
+    answered = {task for record in counted for task in _answered(record)}
     return [task for task in tasks if task not in answered]
 
 
-def _has_all(record: Record) -> bool:
-    """Whether there is nothing more to be had from this run."""
-    return record.history is not None or not record.is_finished
+def _answered(record: Record) -> list[Task]:
+    """The tasks that a record answers.
+
+    Those of a failed run are all of its plan: it would fail again with its history kept, and it has
+    no data by which to tell whether it was a search.
+    """
+    either = (False, True)
+    searches = (record.is_search,) if record.is_finished else either
+    histories = (False,) if record.is_finished and record.history is None else either
+    return [Task(record.plan, kept, is_search) for kept in histories for is_search in searches]
 
 
 def run_tasks(

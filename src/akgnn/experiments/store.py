@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from akgnn.errors import RunFolderError
 from akgnn.experiments.record import Record
@@ -66,7 +67,7 @@ class RecordStore:
         try:
             with self.file.open("ab+") as stream:
                 # A kill may have torn the last line: the new one must not go on with it.
-                is_torn = stream.tell() > 0 and _last_byte(self.file) != b"\n"
+                is_torn = stream.tell() > 0 and _last_byte(stream) != b"\n"
                 stream.write(b"\n" * is_torn + record.to_line().encode() + b"\n")
                 stream.flush()
                 os.fsync(stream.fileno())
@@ -86,7 +87,6 @@ class RecordStore:
             yield
 
 
-def _last_byte(file: Path) -> bytes:
-    with file.open("rb") as stream:
-        stream.seek(-1, os.SEEK_END)
-        return stream.read(1)
+def _last_byte(stream: BinaryIO) -> bytes:
+    stream.seek(-1, os.SEEK_END)
+    return stream.read(1)
