@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 
 from akgnn.errors import SpecError, UnknownNameError
@@ -80,19 +78,6 @@ def test_rows_data_sets_and_grid_make_cells(read):
 def test_a_random_split_goes_with_its_seed(read):
     cell = read(GOOD.replace("seeds = 3", 'split = "20-per-class"\nseeds = 3', 1)).cells[0]
     assert [plan.which.split_seed for plan in cell.plans()] == [0, 1, 2]
-
-
-def test_the_command_trains_the_same(read, capsys):
-    from akgnn.cli.main import main
-
-    small = replace(read(GOOD).cells[0].row, changes={"epochs": 2, "learn_lambda": False})
-    cell = replace(read(GOOD).cells[0], row=small)
-    command = cell.command(2)
-    assert command == (
-        "akgnn train --dataset cora --model akgnn --set epochs=2 --set learn_lambda=false "
-        "--set num_layers=1 --seeds 2"
-    )
-    assert main(command.split()[1:]) == 0
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,121 @@
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import torch
+
+from akgnn.experiments import work
+from akgnn.experiments.work import do_run, environment, run_versions
+from akgnn.training.plan import RunPlan, RunSettings
+
+PLAN = RunPlan.make(RunSettings(dataset="csbm:num_nodes=100"), {"epochs": 3, "hidden_channels": 4})
+
+
+@pytest.fixture
+def fresh_versions():
+    """They are found once for a process; a test that changes them must not be remembered."""
+    run_versions.cache_clear()
+    yield
+    run_versions.cache_clear()
+
+
+def test_a_record_says_everything():
+    record = do_run(PLAN, "cpu")
+    assert record.is_finished
+    assert record.plan == PLAN
+    assert record.data["split"].startswith("random-10-10-80-seed-0:")
+    assert {"python", "akgnn", "torch", "numpy", "platform"} <= set(record.versions)
+    assert record.environment["device"] == "cpu"
+    assert record.environment["threads"] >= 1
+    assert len(record.lambda_max) == 5
+    assert 0 <= record.test_accuracy <= 100
+    assert record.seconds > 0
+    assert 50 < record.peak_memory < 20_000
+    assert len(record.history) == 3
+
+
+def test_a_run_is_what_its_plan_says_whatever_ran_before():
+    first = do_run(PLAN.with_seed(4), "cpu")
+    do_run(PLAN.with_seed(5), "cpu", is_search=True)
+    again = do_run(PLAN.with_seed(4), "cpu")
+    assert first.seed == 4
+    assert (first.metrics, first.lambda_max) == (again.metrics, again.lambda_max)
+
+
+def test_a_search_has_no_test_nodes():
+    record = do_run(PLAN, "cpu", is_search=True)
+    assert record.is_search
+    assert "-without-test:" in record.data["split"]
+    assert record.test_accuracy != record.test_accuracy
+    assert record.metrics["val_accuracy"] == do_run(PLAN, "cpu").metrics["val_accuracy"]
+
+
+def test_a_run_that_diverges_is_a_record_with_its_reason():
+    plan = RunPlan.make(PLAN.which, {"epochs": 3, "learning_rate": 1e30})
+    record = do_run(plan, "cpu")
+    assert not record.is_finished
+    assert "learning rate" in record.error
+    assert (record.plan, record.metrics, record.history) == (plan, {}, None)
+    assert record.environment["device"] == "cpu"
+    assert "torch" in record.versions
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory.\nTried to"), "CUDA out of memory."),
+        (MemoryError(), "MemoryError"),
+        (OSError(28, "No space left on device"), "[Errno 28] No space left on device"),
+    ],
+)
+def test_the_reason_is_the_first_line_or_else_the_kind_of_error(error, says, monkeypatch):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(work, "train_run", fail)
+    record = do_run(PLAN, "cpu")
+    assert record.error == says
+    assert json.loads(record.to_line())["error"] == says
+
+
+def test_a_mistake_in_the_code_is_not_a_failed_run(monkeypatch):
+    def fail(*_):
+        raise TypeError("a mistake")
+
+    monkeypatch.setattr(work, "train_run", fail)
+    with pytest.raises(TypeError, match="a mistake"):
+        do_run(PLAN, "cpu")
+
+
+def test_the_environment_says_when():
+    ended = datetime.fromisoformat(environment("cpu")["ended"])
+    assert timedelta(seconds=-1) <= datetime.now(UTC) - ended < timedelta(minutes=1)
+
+
+@pytest.mark.usefixtures("fresh_versions")
+def test_a_copy_without_its_repository_may_say_the_commit(monkeypatch):
+    monkeypatch.setenv("AKGNN_COMMIT", "abc123")
+    assert run_versions()["commit"] == "abc123"
+
+
+@pytest.mark.usefixtures("fresh_versions")
+def test_without_git_there_is_no_commit(monkeypatch):
+    monkeypatch.delenv("AKGNN_COMMIT", raising=False)
+    monkeypatch.setenv("PATH", "")
+    assert "commit" not in run_versions()
+
+
+def test_the_peak_is_that_of_this_run_not_of_those_before(tmp_path, monkeypatch):
+    status, reset = tmp_path / "status", tmp_path / "clear_refs"
+    status.write_text("Name:\tpython\nVmPeak:\t  999999 kB\nVmHWM:\t  307200 kB\n")
+    monkeypatch.setattr(work, "_STATUS", status)
+    monkeypatch.setattr(work, "_RESET", reset)
+    # 307200 KiB are 300 MiB; 5 is what resets the peak under Linux.
+    assert do_run(PLAN, "cpu").peak_memory == 300
+    assert reset.read_text() == "5"
+
+
+def test_elsewhere_than_linux_the_peak_is_that_of_the_process(tmp_path, monkeypatch):
+    monkeypatch.setattr(work, "_STATUS", tmp_path / "no" / "status")
+    monkeypatch.setattr(work, "_RESET", tmp_path / "no" / "clear_refs")
+    assert 50 < do_run(PLAN, "cpu").peak_memory < 20_000
