@@ -1,6 +1,5 @@
 import pytest
 
-from akgnn.experiments.comparisons import against_row
 from akgnn.experiments.record import failed_record
 from akgnn.experiments.results import collect
 from akgnn.experiments.runner import missing, run_tasks, tasks_of
@@ -71,28 +70,6 @@ def test_a_run_that_fails_is_recorded_and_does_not_stop_the_rest(spec, tmp_path)
     assert run(spec(more="learning_rate = 1e30"), store) == []
     again = missing(tasks_of([spec(more="learning_rate = 1e30")]), records, retry_failed=True)
     assert {task.plan for task in again} == {record.plan for record in failed}
-
-
-def test_results_are_in_the_order_of_the_spec(spec, tmp_path):
-    store = RecordStore(tmp_path / "results")
-    records = run(spec(), store)
-    sgc, gcn = collect(spec(), list(reversed(records)))
-    assert [sgc.cell.row.label, gcn.cell.row.label] == ["SGC", "GCN"]
-    assert list(gcn.accuracies) == [0, 1, 2]
-    assert gcn.summary.mean == pytest.approx(sum(gcn.accuracies.values()) / 3)
-    comparison = against_row([sgc, gcn], "SGC")["GCN", "csbm:num_nodes=120"]
-    assert comparison.pairs == 3
-    assert comparison.difference == pytest.approx(sgc.summary.mean - gcn.summary.mean)
-
-
-def test_a_finished_record_goes_before_a_failed_one(spec, tmp_path):
-    records = run(spec(), RecordStore(tmp_path / "results"))
-    failed = [failed_record(r.plan, "no", versions={}, environment={}) for r in records]
-    for order in ([*records, *failed], [*failed, *records]):
-        assert all(len(result.finished) == 3 for result in collect(spec(), order))
-    alone = collect(spec(), failed)[0]
-    assert alone.summary is None
-    assert len(alone.failed) == 3
 
 
 def test_a_search_never_sees_the_test_nodes(spec, tmp_path):
