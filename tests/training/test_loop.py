@@ -8,6 +8,7 @@ from akgnn.data.splits import Split
 from akgnn.errors import DivergedError, SettingsError
 from akgnn.models.akgnn import AKGNN
 from akgnn.models.gcn import GCN
+from akgnn.models.gprgnn import GPRGNN
 from akgnn.models.pgso import PGSO
 from akgnn.training.loop import fit, make_optimizer
 from akgnn.training.settings import TrainSettings
@@ -134,6 +135,21 @@ def test_each_kind_of_parameter_has_its_rate_and_decay():
         (2, 0.01, 5e-4),
         (5, 0.1, 0.0),
     ]
+
+
+@pytest.mark.parametrize("first_only", [False, True])
+def test_weights_that_mix_propagations_are_not_penalised(first_only):
+    model = GPRGNN(6, 5, 3)
+    settings = TrainSettings(decay_first_layer_only=first_only, decay_biases=True)
+    kinds = {id(p): g for g in make_optimizer(model, settings).param_groups for p in g["params"]}
+    assert kinds[id(model.gamma)]["weight_decay"] == 0
+    assert kinds[id(model.gamma)]["lr"] == settings.learning_rate
+    first, second = model.mlp.layers
+    assert kinds[id(first.weight)]["weight_decay"] == 5e-4
+    later = 0 if first_only else 5e-4
+    assert (
+        kinds[id(second.weight)]["weight_decay"] == kinds[id(second.bias)]["weight_decay"] == later
+    )
 
 
 def test_the_scalars_can_be_drawn_back_to_their_start():

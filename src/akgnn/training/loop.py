@@ -124,7 +124,11 @@ def fit(
 
 
 def make_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Adam:
-    """Adam, with rate and decay of each kind of parameter: matrices, biases, the scalars φ."""
+    """Adam, with rate and decay of each kind of parameter.
+
+    The last part of a parameter's name says its kind: `bias`, the kernels' scalars `phi`, and
+    `gamma`, weights that mix propagations, which are never penalised; all others are matrices.
+    """
     rate, decay = settings.learning_rate, settings.weight_decay
     phi_rate, phi_decay = settings.phi_learning_rate, settings.phi_weight_decay
     phi_decay = decay if phi_decay is None else phi_decay
@@ -137,6 +141,7 @@ def make_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Ada
             "lr": rate if phi_rate is None else phi_rate,
             "weight_decay": 0.0 if decays_to_start else phi_decay,
         },
+        "gamma": {"params": [], "weight_decay": 0.0},
     }
     if settings.decay_first_layer_only:
         groups["later"] = {"params": [], "weight_decay": 0.0}
