@@ -4,6 +4,7 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
+from akgnn.csr import CSR, rowptr_from_rows
 from akgnn.graph import Graph
 
 
@@ -92,3 +93,9 @@ def chebyshev(graph: Graph, order: int) -> list[Tensor]:
     while len(polynomials) < order:
         polynomials.append(2 * shifted @ polynomials[-1] - polynomials[-2])
     return polynomials[:order]
+
+
+def sparse(x: Tensor) -> CSR:
+    """The entries of a dense matrix that are not 0."""
+    row, col = x.nonzero(as_tuple=True)
+    return CSR.from_arrays(rowptr_from_rows(row, len(x)), col, x[row, col], (len(x), x.size(1)))

@@ -8,10 +8,14 @@ def test_models_are_listed(capsys):
     assert main(["models", "--json"]) == 0
     models = {model["name"]: model for model in json.loads(capsys.readouterr().out)["models"]}
     assert set(models) == set(MODELS)
+    assert len(models) == 16
     assert models["akgnn"]["presets"] == ["paper", "searched", "authors-code", "akgnn-consistency"]
     # W* and its bias, five φ, the classifier and its bias.
     assert models["akgnn"]["parameters"] == 1433 * 64 + 64 + 5 + 64 * 7 + 7
     assert models["gcn"]["parameters"] == 1433 * 16 + 16 + 16 * 7 + 7
+    # The MLP, and the same with K + 1 weights γ.
+    assert models["mlp"]["parameters"] == 1433 * 64 + 64 + 64 * 7 + 7
+    assert models["gprgnn"]["parameters"] == models["mlp"]["parameters"] + 11
     assert main(["models"]) == 0
     assert "akgnn" in capsys.readouterr().out
 

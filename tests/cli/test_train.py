@@ -70,6 +70,28 @@ def test_people_see_accuracy_fingerprint_and_lambda(capsys):
     assert "over 2 seeds, 95 % interval of the mean" in out
 
 
+TWO = ["--dataset", "csbm:num_nodes=200,num_classes=2,homophily=0.9", *TOY[2:]]
+
+
+def test_two_classes_have_a_roc_auc(capsys):
+    result = run_json(["train", *TWO], capsys)
+    assert 50 < result["test_roc_auc"] <= 100
+    assert 50 < result["val_roc_auc"] <= 100
+    assert main(["train", *TWO]) == 0
+    test, val = result["test_roc_auc"], result["val_roc_auc"]
+    assert f"test ROC-AUC    {test:.1f} %   (validation {val:.1f} %)" in capsys.readouterr().out
+    assert main(["train", *TWO, "--seeds", "2"]) == 0
+    assert "test ROC-AUC" in capsys.readouterr().out
+
+
+def test_more_classes_have_none(capsys):
+    result = run_json(["train", *TOY], capsys)
+    assert result["test_roc_auc"] is result["val_roc_auc"] is None
+    for several in ([], ["--seeds", "2"]):
+        assert main(["train", *TOY, *several]) == 0
+        assert "ROC-AUC" not in capsys.readouterr().out
+
+
 def test_cora_is_learned_as_measured(capsys):
     """The paper's preset on one seed; the mean over many is 84.6, the deviation 0.5."""
     result = run_json(["train"], capsys)
@@ -115,6 +137,8 @@ def test_resuming_several_seeds_needs_no_other_option(tmp_path, capsys):
         (["--set", "readout=summ"], "Did you mean 'sum'?"),
         (["--set", "strategy=drop-edges"], "Did you mean 'drop-edge'?"),
         (["--set", "strategy=layer-sampling"], "written for a GCN of two layers"),
+        (["--set", "stop_on=roc_auc"], "needs two classes, but the data have 7"),
+        (["--set", "stop_on=rocauc"], "Did you mean 'roc_auc'?"),
         (["--set", "keep=0.5"], "Unknown setting 'keep'"),
         (["--set", "batch_norm=true"], "batch_norm needs order='propagate-first'"),
         (["--set", "num_layers"], "Write --set NAME=VALUE"),

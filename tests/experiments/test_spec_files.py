@@ -45,9 +45,9 @@ def test_every_spec_that_comes_along_can_be_run(name):
         assert cell.plan(3).which.seed == 3
 
 
-def test_table1_has_every_model_with_a_published_value_everywhere():
+def test_table1_has_every_model_of_the_paper_with_a_published_value_everywhere():
     spec = load_spec("table1")
-    assert {row.model for row in spec.rows} == set(MODELS)
+    assert {row.model for row in spec.rows} == set(MODELS) - {"gprgnn", "mlp"}
     assert spec.datasets == ["cora", "citeseer", "pubmed"]
     assert all(60 < cell.published.mean < 90 for cell in spec.cells)
 

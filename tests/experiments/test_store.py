@@ -1,3 +1,5 @@
+import json
+import math
 from dataclasses import replace
 
 import pytest
@@ -35,6 +37,25 @@ def test_what_is_written_is_what_is_read(store, record):
     assert first.history.val_loss == pytest.approx(record.history.val_loss, rel=1e-4)
     assert (second.error, second.is_finished) == ("no luck", False)
     assert Record.from_line(first.to_line()) == first
+
+
+def test_roc_auc_of_two_classes_is_kept():
+    which = RunSettings(dataset="csbm:num_nodes=100,num_classes=2")
+    record = do_run(RunPlan.make(which, {"epochs": 3, "hidden_channels": 4}), "cpu")
+    read = Record.from_line(record.to_line())
+    assert read.test_roc_auc == pytest.approx(record.test_roc_auc, rel=1e-5)
+    assert read.history.val_roc_auc == pytest.approx(record.history.val_roc_auc, rel=1e-4)
+    assert len(read.history.val_roc_auc) == 3
+
+
+def test_a_record_from_before_there_was_roc_auc_is_read(record):
+    content = json.loads(record.to_line())
+    assert content["metrics"].pop("test_roc_auc") is None
+    assert content["metrics"].pop("val_roc_auc") is None
+    assert content["history"].pop("val_roc_auc") == []
+    read = Record.from_line(json.dumps(content))
+    assert math.isnan(read.test_roc_auc)
+    assert read.history.val_loss == pytest.approx(record.history.val_loss, rel=1e-4)
 
 
 def test_a_torn_last_line_is_named_and_does_not_spoil_the_next(store, record):

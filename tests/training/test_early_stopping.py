@@ -1,3 +1,5 @@
+import pytest
+
 from akgnn.training.early_stopping import EarlyStopping
 
 
@@ -22,8 +24,12 @@ def test_an_equal_loss_is_no_improvement():
     assert stopping.best_epoch == 0
 
 
-def test_accuracy_decides_if_asked_and_loss_breaks_ties():
-    stopping = EarlyStopping(patience=10, stop_on="accuracy")
+@pytest.mark.parametrize(
+    ("stop_on", "column"), [("accuracy", "val_accuracy"), ("roc_auc", "val_roc_auc")]
+)
+def test_a_score_decides_if_asked_and_loss_breaks_ties(stop_on, column):
+    stopping = EarlyStopping(patience=10, stop_on=stop_on)
+    assert stopping.column == column
     run(stopping, [1.0, 0.5, 2.0, 1.5], [50.0, 60.0, 70.0, 70.0])
     assert stopping.best_epoch == 3
 

@@ -2,6 +2,14 @@ import pytest
 
 from akgnn.training.history import History
 
+ROW = {
+    "train_loss": 1.0,
+    "train_accuracy": 50.0,
+    "val_loss": 2.0,
+    "val_accuracy": 40.0,
+    "lambda_max": [],
+}
+
 
 def test_rows_become_columns():
     history = History()
@@ -9,7 +17,8 @@ def test_rows_become_columns():
     history.append(**row, lambda_max=[2.0])
     assert len(history) == 1
     assert history.to_dict() == {name: [value] for name, value in row.items()} | {
-        "lambda_max": [[2.0]]
+        "lambda_max": [[2.0]],
+        "val_roc_auc": [],
     }
     assert History(**history.to_dict()) == history
 
@@ -17,3 +26,18 @@ def test_rows_become_columns():
 def test_a_row_needs_every_column():
     with pytest.raises(KeyError):
         History().append(train_loss=1.0)
+
+
+def test_roc_auc_is_kept_where_there_is_one():
+    history = History()
+    for value in (70.0, 80.0):
+        history.append(**ROW, val_roc_auc=value)
+    assert history.val_roc_auc == [70.0, 80.0]
+
+
+def test_a_column_that_was_not_begun_stays_empty():
+    history = History()
+    history.append(**ROW)
+    history.append(**ROW, val_roc_auc=70.0)
+    assert len(history) == 2
+    assert history.val_roc_auc == []

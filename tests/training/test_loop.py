@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import pytest
@@ -8,12 +9,22 @@ from akgnn.data.splits import Split
 from akgnn.errors import DivergedError, SettingsError
 from akgnn.models.akgnn import AKGNN
 from akgnn.models.gcn import GCN
+from akgnn.models.gprgnn import GPRGNN
 from akgnn.models.pgso import PGSO
 from akgnn.training.loop import fit, make_optimizer
+from akgnn.training.metrics import roc_auc
 from akgnn.training.settings import TrainSettings
 
 DATA = load_dataset("csbm:num_nodes=400,homophily=0.8,signal=6")
 SHORT = TrainSettings(epochs=30, patience=10)
+
+
+TWO_CLASSES = load_dataset("csbm:num_nodes=400,num_classes=2,homophily=0.5,signal=1")
+
+
+def same(one, other):
+    """Whether two results are equal but for the time; as text, where NaN equals NaN."""
+    return repr(replace(one, seconds=0.0)) == repr(replace(other, seconds=0.0))
 
 
 def build(seed=0, data=DATA, **options):
@@ -31,7 +42,7 @@ def test_a_run_repeats_bit_for_bit():
     first, second = build(), build()
     one, other = fit(first, DATA, SHORT, seed=3), fit(second, DATA, SHORT, seed=3)
     assert one.history == other.history
-    assert replace(one, seconds=0.0) == replace(other, seconds=0.0)
+    assert same(one, other)
     for a, b in zip(first.parameters(), second.parameters(), strict=True):
         assert torch.equal(a, b)
 
@@ -77,6 +88,46 @@ def test_accuracy_can_choose_the_epoch():
     assert result.val_accuracy == max(result.history.val_accuracy)
 
 
+def test_roc_auc_can_choose_the_epoch():
+    # A high rate makes the scores go up and down.
+    settings = replace(SHORT, learning_rate=0.1, patience=30, stop_on="roc_auc")
+    model = build(data=TWO_CLASSES)
+    result = fit(model, TWO_CLASSES, settings)
+    column = result.history.val_roc_auc
+    assert len(column) == len(result.history) == 30
+    assert result.val_roc_auc == max(column) == column[result.best_epoch - 1]
+    assert (
+        result.best_epoch
+        != fit(build(data=TWO_CLASSES), TWO_CLASSES, replace(settings, stop_on="loss")).best_epoch
+    )
+    nodes = TWO_CLASSES.split.test
+    with torch.no_grad():
+        logits = model.eval()(TWO_CLASSES.x, TWO_CLASSES.graph)[nodes]
+    score = logits[:, 1] - logits[:, 0]
+    assert result.test_roc_auc == roc_auc(score, TWO_CLASSES.y[nodes])
+
+
+def test_more_classes_have_no_roc_auc():
+    result = fit(build(), DATA, SHORT)
+    assert math.isnan(result.test_roc_auc)
+    assert math.isnan(result.val_roc_auc)
+    assert result.history.val_roc_auc == []
+    with pytest.raises(SettingsError, match="needs two classes, but the data have 4"):
+        fit(build(), DATA, replace(SHORT, stop_on="roc_auc"))
+
+
+def test_validation_nodes_of_one_class_have_no_roc_auc():
+    split, y = TWO_CLASSES.split, TWO_CLASSES.y
+    val = split.val[y[split.val] == 0]
+    data = TWO_CLASSES.with_split(Split("one-class", split.train, val, split.test))
+    result = fit(build(data=data), data, SHORT)
+    assert math.isnan(result.val_roc_auc)
+    assert result.test_roc_auc > 50
+    assert result.history.val_roc_auc == []
+    with pytest.raises(SettingsError, match="needs validation nodes of both classes"):
+        fit(build(data=data), data, replace(SHORT, stop_on="roc_auc"))
+
+
 def test_test_labels_are_not_looked_at_before_the_end():
     y = DATA.y.clone()
     y[DATA.split.test] = (y[DATA.split.test] + 1) % DATA.num_classes
@@ -93,8 +144,10 @@ def test_there_may_be_no_test_nodes():
 
 
 @pytest.mark.parametrize("stop_at", [1, 7, 29])
-def test_a_resumed_run_ends_as_an_uninterrupted_one(stop_at):
-    whole = fit(build(), DATA, SHORT, seed=5)
+@pytest.mark.parametrize(("data", "stop_on"), [(DATA, "loss"), (TWO_CLASSES, "roc_auc")])
+def test_a_resumed_run_ends_as_an_uninterrupted_one(stop_at, data, stop_on):
+    settings = replace(SHORT, patience=30, stop_on=stop_on)
+    whole = fit(build(data=data), data, settings, seed=5)
     kept = []
 
     class StopError(Exception):
@@ -106,10 +159,10 @@ def test_a_resumed_run_ends_as_an_uninterrupted_one(stop_at):
             raise StopError
 
     with pytest.raises(StopError):
-        fit(build(), DATA, SHORT, seed=5, after_epoch=stop)
-    model = build(seed=99)
-    resumed = fit(model, DATA, SHORT, seed=5, resume=kept[0])
-    assert replace(resumed, seconds=0.0) == replace(whole, seconds=0.0)
+        fit(build(data=data), data, settings, seed=5, after_epoch=stop)
+    model = build(seed=99, data=data)
+    resumed = fit(model, data, settings, seed=5, resume=kept[0])
+    assert same(resumed, whole)
 
 
 def test_an_exploding_loss_names_epoch_and_cause():
@@ -134,6 +187,21 @@ def test_each_kind_of_parameter_has_its_rate_and_decay():
         (2, 0.01, 5e-4),
         (5, 0.1, 0.0),
     ]
+
+
+@pytest.mark.parametrize("first_only", [False, True])
+def test_weights_that_mix_propagations_are_not_penalised(first_only):
+    model = GPRGNN(6, 5, 3)
+    settings = TrainSettings(decay_first_layer_only=first_only, decay_biases=True)
+    kinds = {id(p): g for g in make_optimizer(model, settings).param_groups for p in g["params"]}
+    assert kinds[id(model.gamma)]["weight_decay"] == 0
+    assert kinds[id(model.gamma)]["lr"] == settings.learning_rate
+    first, second = model.mlp.layers
+    assert kinds[id(first.weight)]["weight_decay"] == 5e-4
+    later = 0 if first_only else 5e-4
+    assert (
+        kinds[id(second.weight)]["weight_decay"] == kinds[id(second.bias)]["weight_decay"] == later
+    )
 
 
 def test_the_scalars_can_be_drawn_back_to_their_start():
@@ -198,7 +266,7 @@ def test_a_snapshot_does_not_change_while_training_goes_on():
     # Twice from the same snapshot.
     for _ in range(2):
         resumed = fit(build(seed=9), DATA, SHORT, resume=kept[0])
-        assert replace(resumed, seconds=0.0) == replace(whole, seconds=0.0)
+        assert same(resumed, whole)
     assert len(kept[0].history) == 5
 
 

@@ -64,6 +64,20 @@ def test_consistency_has_grands_settings(
     assert (training.weight_decay, training.phi_learning_rate) == (5e-4, 0.01)
 
 
+def test_gprgnn_has_the_settings_of_its_authors_code():
+    cora, pubmed = (load_preset("gprgnn", "paper", name) for name in ("cora", "pubmed"))
+    model, training = cora.model, cora.training
+    assert (model.num_layers, model.hidden_channels, model.alpha) == (10, 64, 0.1)
+    assert model.dropout == model.propagation_dropout == 0.5
+    assert (training.learning_rate, training.weight_decay, training.decay_biases) == (
+        0.01,
+        5e-4,
+        True,
+    )
+    assert (training.epochs, training.patience, training.stop_on) == (1000, 200, "loss")
+    assert (pubmed.model.alpha, pubmed.training.learning_rate) == (0.2, 0.05)
+
+
 def test_changes_reach_model_and_training():
     preset = load_preset("akgnn", "paper", "cora").updated({"num_layers": "8", "epochs": "3"})
     assert (preset.model.num_layers, preset.training.epochs) == (8, 3)

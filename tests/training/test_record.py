@@ -128,6 +128,15 @@ def test_columns_of_different_lengths_are_refused():
         record.parse_history({**columns, "val_accuracy": [], "lambda_max": [[]]})
 
 
+def test_a_column_of_roc_auc_is_whole_or_absent():
+    names = ("train_loss", "train_accuracy", "val_loss", "val_accuracy")
+    columns = {**{name: [1.0, 2.0] for name in names}, "lambda_max": [[], []]}
+    assert record.parse_history(columns).val_roc_auc == []
+    assert record.parse_history({**columns, "val_roc_auc": [7.0, 8.0]}).val_roc_auc == [7.0, 8.0]
+    with pytest.raises(ValueError, match="val_roc_auc of the history has another length"):
+        record.parse_history({**columns, "val_roc_auc": [7.0]})
+
+
 def test_a_misfit_names_the_folder():
     misfit = pytest.raises(CheckpointError, match=r"record in runs/a is damaged or foreign: 'x'")
     with misfit, record.reading(Path("runs/a")):

@@ -1,4 +1,5 @@
 import json
+import math
 from dataclasses import replace
 
 import pytest
@@ -10,11 +11,12 @@ from akgnn.errors import (
     DivergedError,
     InterruptedRunError,
     RunFolderError,
+    SettingsError,
 )
 from akgnn.models.registry import MODELS
 from akgnn.training.checkpoint import RunFolder
 from akgnn.training.plan import RunPlan, RunSettings
-from akgnn.training.run import load_model, read_result, train_run
+from akgnn.training.run import load_model, metrics_of, read_result, train_run
 
 DATASET = "csbm:num_nodes=200,homophily=0.8"
 
@@ -36,13 +38,18 @@ def stop_after(epochs):
 
 
 def same(one, other):
-    return replace(one.fit, seconds=0.0) == replace(other.fit, seconds=0.0)
+    """Whether two runs came to the same but for the time; as text, where NaN equals NaN."""
+    return repr(replace(one.fit, seconds=0.0)) == repr(replace(other.fit, seconds=0.0))
+
+
+def identical(one, other):
+    return (one.plan, one.data, repr(one.fit)) == (other.plan, other.data, repr(other.fit))
 
 
 def test_a_finished_run_can_be_read_again(folder):
     plan = make_plan()
     result = train_run(plan, plan.load(), folder)
-    assert read_result(folder) == result
+    assert identical(read_result(folder), result)
     assert sorted(item.name for item in folder.path.iterdir()) == [
         "run.json",
         "weights.safetensors",
@@ -69,7 +76,7 @@ def test_the_kept_model_predicts_as_the_trained_one(folder):
     data = plan.load()
     result = train_run(plan, data, folder)
     again, model = load_model(folder)
-    assert again == result
+    assert identical(again, result)
     nodes = data.split.test
     with torch.no_grad():
         predicted = model(data.x, data.graph)[nodes].argmax(1)
@@ -117,7 +124,7 @@ def test_resuming_a_finished_run_shows_its_result(folder):
     plan = make_plan()
     result = train_run(plan, plan.load(), folder)
     again = train_run(plan, plan.load(), folder, resume=True, after_epoch=lambda history: 1 / 0)
-    assert again == result
+    assert identical(again, result)
 
 
 def test_resuming_where_nothing_is_starts_a_run(folder):
@@ -220,4 +227,70 @@ def test_a_model_that_cannot_be_built_leaves_no_folder(folder, monkeypatch):
     monkeypatch.setattr(RunPlan, "build", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         train_run(plan, data, folder)
+    assert not folder.path.exists()
+
+
+def make_two_class_plan(**changes):
+    which = RunSettings(dataset="csbm:num_nodes=200,num_classes=2,signal=1")
+    return RunPlan.make(which, {"epochs": 12, "hidden_channels": 8, **changes})
+
+
+def without_roc_auc(content):
+    """The record as it was written before there was ROC-AUC."""
+    history = {k: v for k, v in content["history"].items() if k != "val_roc_auc"}
+    kept = {k: v for k, v in content.get("result", {}).items() if "roc_auc" not in k}
+    return {**content, "history": history, **({"result": kept} if kept else {})}
+
+
+def test_a_run_keeps_its_roc_auc(folder):
+    plan = make_two_class_plan(stop_on="roc_auc")
+    whole = train_run(plan, plan.load())
+    with pytest.raises(InterruptedRunError):
+        train_run(plan, plan.load(), folder, should_stop=stop_after(5))
+    assert same(train_run(plan, plan.load(), folder, resume=True), whole)
+    kept = read_result(folder).fit
+    assert kept.test_roc_auc == whole.fit.test_roc_auc > 50
+    assert kept.val_roc_auc == max(kept.history.val_roc_auc)
+    assert metrics_of(kept)["test_roc_auc"] == kept.test_roc_auc
+
+
+def test_a_run_from_before_there_was_roc_auc_is_read(folder):
+    plan = make_two_class_plan()
+    result = train_run(plan, plan.load(), folder)
+    content = json.loads((folder.path / "run.json").read_text())
+    (folder.path / "run.json").write_text(json.dumps(without_roc_auc(content)))
+    fit = read_result(folder).fit
+    assert fit.test_accuracy == result.fit.test_accuracy
+    assert math.isnan(fit.test_roc_auc)
+    assert math.isnan(fit.val_roc_auc)
+    assert fit.history.val_roc_auc == []
+
+
+def test_a_run_from_before_there_was_roc_auc_goes_on(folder):
+    plan = make_two_class_plan()
+    whole = train_run(plan, plan.load())
+    with pytest.raises(InterruptedRunError):
+        train_run(plan, plan.load(), folder, should_stop=stop_after(5))
+    content = json.loads((folder.path / "run.json").read_text())
+    (folder.path / "run.json").write_text(json.dumps(without_roc_auc(content)))
+    resumed = train_run(plan, plan.load(), folder, resume=True).fit
+    assert resumed.test_roc_auc == whole.fit.test_roc_auc
+    assert resumed.val_roc_auc == whole.fit.val_roc_auc
+    assert resumed.history == replace(whole.fit.history, val_roc_auc=[])
+
+
+def test_a_state_without_the_score_to_stop_on_is_refused(folder):
+    plan = make_two_class_plan(stop_on="roc_auc")
+    with pytest.raises(InterruptedRunError):
+        train_run(plan, plan.load(), folder, should_stop=stop_after(5))
+    content = json.loads((folder.path / "run.json").read_text())
+    (folder.path / "run.json").write_text(json.dumps(without_roc_auc(content)))
+    with pytest.raises(CheckpointError, match="has no val_roc_auc to stop on"):
+        train_run(plan, plan.load(), folder, resume=True)
+
+
+def test_a_score_that_the_data_do_not_have_leaves_no_folder(folder):
+    plan = make_plan(stop_on="roc_auc")
+    with pytest.raises(SettingsError, match="needs two classes"):
+        train_run(plan, plan.load(), folder)
     assert not folder.path.exists()

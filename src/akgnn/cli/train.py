@@ -172,6 +172,10 @@ def _print_results(
         fit = first.fit
         print(f"{which.model} ({which.preset}), seed {which.seed}, {fit.seconds:.1f} s on {device}")
         print(f"  test accuracy   {fit.test_accuracy:.1f} %   (macro F1 {fit.test_macro_f1:.1f} %)")
+        if _has_two_classes(first):
+            print(
+                f"  test ROC-AUC    {fit.test_roc_auc:.1f} %   (validation {fit.val_roc_auc:.1f} %)"
+            )
         print(
             f"  validation      {fit.val_accuracy:.1f} %   "
             f"(best of {fit.epochs} epochs: {fit.best_epoch})"
@@ -185,7 +189,13 @@ def _print_results(
         print(f"Kept in {out}; see: akgnn inspect {one}")
 
 
+def _has_two_classes(result: "RunResult") -> bool:
+    return len(result.data["class_names"]) == 2
+
+
 def _print_several(results: Sequence["RunResult"]) -> None:
+    from akgnn.training.summary import summarise
+
     rows = [
         [
             str(result.plan.which.seed),
@@ -205,3 +215,10 @@ def _print_several(results: Sequence["RunResult"]) -> None:
         f"{summary['std']:.2f} % over {len(results)} seeds, "
         f"95 % interval of the mean {low:.2f} to {high:.2f}"
     )
+    if _has_two_classes(results[0]):
+        roc_auc = summarise([result.fit.test_roc_auc for result in results])
+        low, high = roc_auc.ci95
+        print(
+            f"test ROC-AUC {roc_auc.mean:.2f} ± {roc_auc.std:.2f} %, "
+            f"95 % interval of the mean {low:.2f} to {high:.2f}"
+        )

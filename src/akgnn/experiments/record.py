@@ -65,6 +65,11 @@ class Record:
         """In per cent; NaN where the run failed."""
         return self.metrics.get("test_accuracy", math.nan)
 
+    @property
+    def test_roc_auc(self) -> float:
+        """In per cent; NaN where the run failed, has more than two classes or is an old one."""
+        return self.metrics.get("test_roc_auc", math.nan)
+
     def to_line(self) -> str:
         """One line of JSON; NaN becomes null."""
         values = {name: getattr(self, name) for name in _PLAIN}

@@ -13,8 +13,10 @@ from akgnn.models.chebynet import ChebyNet, ChebyNetSettings
 from akgnn.models.gat import GAT, GATSettings
 from akgnn.models.gaugo import GAugO, GAugOSettings
 from akgnn.models.gcn import GCN, GCNSettings
+from akgnn.models.gprgnn import GPRGNN, GPRGNNSettings
 from akgnn.models.graphsage import GraphSAGE, GraphSAGESettings
 from akgnn.models.jknet import JKNet, JKNetSettings
+from akgnn.models.mlp import MLP, MLPSettings
 from akgnn.models.pgso import PGSO, PGSOSettings
 from akgnn.models.sgc import SGC, SSGC, SGCSettings, SSGCSettings
 from akgnn.settings import Settings
@@ -93,6 +95,12 @@ MODELS = {
         "graph convolution",
         "Kipf and Welling, Semi-Supervised Classification with Graph Convolutional Networks, 2017",
     ),
+    "gprgnn": ModelEntry(
+        GPRGNN,
+        GPRGNNSettings,
+        "graph convolution",
+        "Chien et al., Adaptive Universal Generalized PageRank Graph Neural Network, 2021",
+    ),
     "graphsage": ModelEntry(
         GraphSAGE,
         GraphSAGESettings,
@@ -104,6 +112,12 @@ MODELS = {
         JKNetSettings,
         "graph convolution",
         "Xu et al., Representation Learning on Graphs with Jumping Knowledge Networks, 2018",
+    ),
+    "mlp": ModelEntry(
+        MLP,
+        MLPSettings,
+        "no edges",
+        "Rumelhart et al., Learning Representations by Back-Propagating Errors, 1986",
     ),
     "pgso": ModelEntry(
         PGSO,

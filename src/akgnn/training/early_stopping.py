@@ -3,7 +3,7 @@
 import math
 from typing import Literal
 
-StopOn = Literal["loss", "accuracy", "either"]
+StopOn = Literal["loss", "accuracy", "either", "roc_auc"]
 
 
 class EarlyStopping:
@@ -11,8 +11,8 @@ class EarlyStopping:
 
     Args:
         patience: Epochs to wait for a better score.
-        stop_on: `loss`; `accuracy`, with ties decided by loss; or `either`: the lowest loss is
-            best, but a better accuracy renews the patience too.
+        stop_on: `loss`; `accuracy` or `roc_auc`, with ties decided by loss; or `either`: the
+            lowest loss is best, but a better accuracy renews the patience too.
     """
 
     def __init__(self, patience: int, stop_on: StopOn = "loss") -> None:
@@ -20,14 +20,20 @@ class EarlyStopping:
         self.stop_on = stop_on
         self.best_epoch = -1
         self._best: tuple[float, float] | None = None
-        self._best_accuracy = -math.inf
+        self._best_score = -math.inf
         self._last_progress = -1
 
-    def improves(self, epoch: int, val_loss: float, val_accuracy: float) -> bool:
+    @property
+    def column(self) -> str:
+        """The column of the history that has the score beside the loss."""
+        return "val_roc_auc" if self.stop_on == "roc_auc" else "val_accuracy"
+
+    def improves(self, epoch: int, val_loss: float, val_score: float) -> bool:
         """Take in one epoch, and say whether it is the best so far."""
-        score = (val_accuracy if self.stop_on == "accuracy" else 0.0, -val_loss)
-        if self.stop_on == "either" and val_accuracy > self._best_accuracy:
-            self._best_accuracy, self._last_progress = val_accuracy, epoch
+        decides = self.stop_on in ("accuracy", "roc_auc")
+        score = (val_score if decides else 0.0, -val_loss)
+        if self.stop_on == "either" and val_score > self._best_score:
+            self._best_score, self._last_progress = val_score, epoch
         if self._best is not None and score <= self._best:
             return False
         self._best, self.best_epoch, self._last_progress = score, epoch, epoch

@@ -14,6 +14,8 @@ class History:
         val_loss: Cross-entropy on the validation nodes.
         val_accuracy: Per cent of the validation nodes.
         lambda_max: λ of every layer; empty lists for models without.
+        val_roc_auc: ROC-AUC in per cent of the validation nodes. No entries at all unless these
+            are of two classes, and in runs from before there was this column.
     """
 
     train_loss: list[float] = field(default_factory=list)
@@ -21,14 +23,18 @@ class History:
     val_loss: list[float] = field(default_factory=list)
     val_accuracy: list[float] = field(default_factory=list)
     lambda_max: list[list[float]] = field(default_factory=list)
+    val_roc_auc: list[float] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.val_loss)
 
     def append(self, **row: Any) -> None:
-        """Add one epoch: a value for every column."""
+        """Add one epoch: a value for every column; of `val_roc_auc` there may be none."""
+        epoch = len(self)
         for name, column in vars(self).items():
-            column.append(row[name])
+            # A run that was begun without the column goes on without it.
+            if name != "val_roc_auc" or (name in row and len(column) == epoch):
+                column.append(row[name])
 
     def to_dict(self) -> dict[str, Any]:
         """The columns by name."""

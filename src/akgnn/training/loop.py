@@ -12,12 +12,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from akgnn.data.node_data import NodeData
-from akgnn.errors import DivergedError, SettingsError
+from akgnn.errors import CheckpointError, DivergedError, SettingsError
 from akgnn.layers.ak_conv import AKConv
 from akgnn.ops.dropout import Noise
 from akgnn.training.early_stopping import EarlyStopping
 from akgnn.training.history import History
-from akgnn.training.metrics import accuracy, macro_f1
+from akgnn.training.metrics import accuracy, logits_roc_auc, macro_f1
 from akgnn.training.settings import TrainSettings
 from akgnn.training.strategies.supervised import Strategy, Supervised
 
@@ -26,13 +26,15 @@ Weights = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class FitResult:
-    """What training came to; accuracies and F1 in per cent.
+    """What training came to; accuracies, F1 and ROC-AUC in per cent.
 
     Attributes:
         test_accuracy: On the test nodes, read once, at the best epoch; NaN without test nodes.
         test_macro_f1: The same for F1 averaged over classes.
+        test_roc_auc: The same for the area under the ROC curve; NaN unless there are two classes.
         val_accuracy: On the validation nodes at the best epoch.
         val_loss: On the validation nodes at the best epoch.
+        val_roc_auc: On the validation nodes at the best epoch; NaN unless there are two classes.
         train_accuracy: On the training nodes at the best epoch.
         best_epoch: The epoch that validation chose, counted from 1.
         epochs: How many epochs were trained.
@@ -43,8 +45,10 @@ class FitResult:
 
     test_accuracy: float
     test_macro_f1: float
+    test_roc_auc: float
     val_accuracy: float
     val_loss: float
+    val_roc_auc: float
     train_accuracy: float
     best_epoch: int
     epochs: int
@@ -87,6 +91,7 @@ def fit(
             snapshot. It may end the training by raising an error.
     """
     settings, strategy = settings or TrainSettings(), strategy or Supervised()
+    check_stopping(settings, data)
     optimizer = make_optimizer(model, settings)
     stopping = EarlyStopping(settings.patience, settings.stop_on)
     history = History()
@@ -98,10 +103,7 @@ def fit(
         model.load_state_dict(resume.weights)
         _load_optimizer(optimizer, resume.optimizer)
         started -= resume.seconds
-        for epoch, (loss, score) in enumerate(
-            zip(history.val_loss, history.val_accuracy, strict=True)
-        ):
-            stopping.improves(epoch, loss, score)
+        _replay(stopping, history)
 
     def snapshot() -> Snapshot:
         state = _optimizer_tensors(optimizer)
@@ -114,7 +116,7 @@ def fit(
         row = _measure(model, data)
         _check_finite(epoch, loss, row["val_loss"], settings)
         history.append(**row)
-        if stopping.improves(epoch, row["val_loss"], row["val_accuracy"]):
+        if stopping.improves(epoch, row["val_loss"], row[stopping.column]):
             best = _copied(model.state_dict())
         if after_epoch is not None:
             after_epoch(history, snapshot)
@@ -123,8 +125,34 @@ def fit(
     return _result(model, data, history, stopping.best_epoch, time.perf_counter() - started)
 
 
+def check_stopping(settings: TrainSettings, data: NodeData) -> None:
+    """Refuse to stop on a ROC-AUC that the validation nodes do not have."""
+    if settings.stop_on != "roc_auc":
+        return
+    if data.num_classes != 2:
+        raise SettingsError(
+            f"stop_on='roc_auc' needs two classes, but the data have {data.num_classes}; "
+            "stop on loss or accuracy."
+        )
+    if data.y[data.split.val].unique().numel() < 2:
+        raise SettingsError("stop_on='roc_auc' needs validation nodes of both classes.")
+
+
+def _replay(stopping: EarlyStopping, history: History) -> None:
+    """Show the epochs of an earlier call to `stopping` again."""
+    scores = getattr(history, stopping.column)
+    if len(scores) != len(history):
+        raise CheckpointError(f"The history to go on with has no {stopping.column} to stop on.")
+    for epoch, (loss, score) in enumerate(zip(history.val_loss, scores, strict=True)):
+        stopping.improves(epoch, loss, score)
+
+
 def make_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Adam:
-    """Adam, with rate and decay of each kind of parameter: matrices, biases, the scalars φ."""
+    """Adam, with rate and decay of each kind of parameter.
+
+    The last part of a parameter's name says its kind: `bias`, the kernels' scalars `phi`, and
+    `gamma`, weights that mix propagations, which are never penalised; all others are matrices.
+    """
     rate, decay = settings.learning_rate, settings.weight_decay
     phi_rate, phi_decay = settings.phi_learning_rate, settings.phi_weight_decay
     phi_decay = decay if phi_decay is None else phi_decay
@@ -137,6 +165,7 @@ def make_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Ada
             "lr": rate if phi_rate is None else phi_rate,
             "weight_decay": 0.0 if decays_to_start else phi_decay,
         },
+        "gamma": {"params": [], "weight_decay": 0.0},
     }
     if settings.decay_first_layer_only:
         groups["later"] = {"params": [], "weight_decay": 0.0}
@@ -209,6 +238,9 @@ def _measure(model: nn.Module, data: NodeData) -> dict[str, Any]:
         scores, y = logits[nodes], data.y[nodes]
         row[f"{part}_loss"] = float(F.cross_entropy(scores, y))
         row[f"{part}_accuracy"] = accuracy(scores.argmax(1), y)
+    val_roc_auc = logits_roc_auc(scores, y)
+    if not math.isnan(val_roc_auc):
+        row["val_roc_auc"] = val_roc_auc
     return row
 
 
@@ -218,13 +250,16 @@ def _result(
 ) -> FitResult:
     """Read the test nodes with the best weights."""
     model.eval()
-    nodes = data.split.test
-    predicted, y = model(data.x, data.graph)[nodes].argmax(1), data.y[nodes]
+    logits = model(data.x, data.graph)
+    test, val = data.split.test, data.split.val
+    predicted, y = logits[test].argmax(1), data.y[test]
     return FitResult(
         test_accuracy=accuracy(predicted, y),
         test_macro_f1=macro_f1(predicted, y, data.num_classes),
+        test_roc_auc=logits_roc_auc(logits[test], y),
         val_accuracy=history.val_accuracy[best_epoch],
         val_loss=history.val_loss[best_epoch],
+        val_roc_auc=logits_roc_auc(logits[val], data.y[val]),
         train_accuracy=history.train_accuracy[best_epoch],
         best_epoch=best_epoch + 1,
         epochs=len(history),

@@ -1,4 +1,4 @@
-"""Scores of predictions. Accuracies and F1 are in per cent, as the paper's tables are."""
+"""Scores of predictions. All are in per cent, as the paper's tables are."""
 
 import math
 
@@ -25,3 +25,28 @@ def macro_f1(predicted: Tensor, y: Tensor, num_classes: int) -> float:
     occurs = wanted + found > 0
     scores = 2 * hits[occurs] / (wanted + found)[occurs]
     return 100 * float(scores.mean())
+
+
+def roc_auc(score: Tensor, y: Tensor) -> float:
+    """Area under the ROC curve of two classes, in per cent.
+
+    It is the share of pairs, one node of class 1 and one of class 0, in which the first has the
+    higher score; an equal score is half a pair. NaN where a class is absent, or a score is NaN.
+
+    Args:
+        score: A number for each node, higher where class 1 is likelier.
+        y: The classes, 0 or 1.
+    """
+    levels, level = score.unique(return_inverse=True)
+    zeros, ones = (torch.bincount(level[y == k], minlength=levels.numel()) for k in (0, 1))
+    pairs = int(zeros.sum()) * int(ones.sum())
+    if pairs == 0 or bool(score.isnan().any()):
+        return math.nan
+    # In half pairs, which are whole numbers: nothing is rounded before the division.
+    won = int((ones * (2 * (zeros.cumsum(0) - zeros) + zeros)).sum())
+    return 100 * won / (2 * pairs)
+
+
+def logits_roc_auc(logits: Tensor, y: Tensor) -> float:
+    """`roc_auc` of the score of class 1 over that of class 0; NaN unless there are two classes."""
+    return roc_auc(logits[:, 1] - logits[:, 0], y) if logits.size(1) == 2 else math.nan

@@ -4,6 +4,7 @@ Everything is checked here for its type and shape, so that the rest can trust it
 fit is a `CheckpointError`.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,7 +42,7 @@ def reading(path: Path) -> Iterator[None]:
 def number(value: Any) -> float:
     """A number; None, which stands for NaN in JSON, becomes that."""
     if value is None:
-        return float("nan")
+        return math.nan
     if type(value) not in (int, float):
         raise ValueError(f"{value!r} is not a number")
     return float(value)
@@ -77,7 +78,11 @@ def parse_history(content: Mapping[str, Any]) -> History:
     columns["lambda_max"] = [numbers(row) for row in content["lambda_max"]]
     if len({len(column) for column in columns.values()}) != 1:
         raise ValueError("the columns of the history have different lengths")
-    return History(**columns)
+    # Records from before there was ROC-AUC do not have it.
+    roc_auc = numbers(content.get("val_roc_auc", []))
+    if len(roc_auc) not in (0, len(columns["val_loss"])):
+        raise ValueError("the column val_roc_auc of the history has another length")
+    return History(**columns, val_roc_auc=roc_auc)
 
 
 def parse_data(content: Mapping[str, Any]) -> dict[str, Any]:

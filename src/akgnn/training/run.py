@@ -16,7 +16,7 @@ from akgnn.errors import DivergedError, InterruptedRunError, RunFolderError
 from akgnn.models.registry import build_model
 from akgnn.training.checkpoint import FINAL_WEIGHTS, RunFolder
 from akgnn.training.history import History
-from akgnn.training.loop import FitResult, Snapshot, fit, make_optimizer
+from akgnn.training.loop import FitResult, Snapshot, check_stopping, fit, make_optimizer
 from akgnn.training.plan import RunPlan
 from akgnn.training.record import (
     check_fit,
@@ -55,8 +55,10 @@ class RunResult:
 _METRICS = (
     "test_accuracy",
     "test_macro_f1",
+    "test_roc_auc",
     "val_accuracy",
     "val_loss",
+    "val_roc_auc",
     "train_accuracy",
     "best_epoch",
     "epochs",
@@ -94,6 +96,7 @@ def train_run(
     content = {"settings": plan.to_dict(), "data": describe(data), "versions": versions()}
     # Before anything is written: what cannot be built leaves no folder behind.
     model = plan.build(data)
+    check_stopping(plan.preset.training, data)
 
     def train(start: Snapshot | None) -> RunResult:
         keeper = _Keeper(folder, content, checkpoint_seconds, after_epoch, should_stop)
@@ -204,6 +207,8 @@ def read_result(folder: RunFolder) -> RunResult:
         kept = content["result"]
         floats = ("test_accuracy", "test_macro_f1", "val_accuracy", "val_loss", "train_accuracy")
         values: dict[str, Any] = {name: number(kept[name]) for name in floats}
+        # Runs from before there was ROC-AUC do not have it.
+        values |= {name: number(kept.get(name)) for name in ("test_roc_auc", "val_roc_auc")}
         result = FitResult(
             **values,
             best_epoch=whole(kept["best_epoch"]),

@@ -21,8 +21,8 @@ class TrainSettings(Settings):
         phi_decays_to: Where the decay draws φ to: zero, that is λ = 1, or its start, λ = 2.
         epochs: The most epochs.
         patience: Stop after so many epochs without a better validation score.
-        stop_on: Whether validation loss or validation accuracy (ties by loss) is the score, or
-            loss with a patience that `either` renews.
+        stop_on: Whether validation loss, validation accuracy or, of two classes, validation
+            ROC-AUC (ties by loss) is the score, or loss with a patience that `either` renews.
     """
 
     learning_rate: float = positive(0.01)
