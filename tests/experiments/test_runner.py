@@ -78,8 +78,8 @@ def test_results_are_in_the_order_of_the_spec(spec, tmp_path):
     records = run(spec(), store)
     sgc, gcn = collect(spec(), list(reversed(records)))
     assert [sgc.cell.row.label, gcn.cell.row.label] == ["SGC", "GCN"]
-    assert list(gcn.accuracies) == [0, 1, 2]
-    assert gcn.summary.mean == pytest.approx(sum(gcn.accuracies.values()) / 3)
+    assert list(gcn.scores) == [0, 1, 2]
+    assert gcn.summary.mean == pytest.approx(sum(gcn.scores.values()) / 3)
     comparison = against_row([sgc, gcn], "SGC")["GCN", "csbm:num_nodes=120"]
     assert comparison.pairs == 3
     assert comparison.difference == pytest.approx(sgc.summary.mean - gcn.summary.mean)
@@ -111,5 +111,25 @@ def test_a_search_never_sees_the_test_nodes(spec, tmp_path):
         collect(spec(), records),
         collect(spec(history="search = true"), records),
     )
-    assert sgc.val_accuracy == pytest.approx(searched_sgc.val_accuracy)
+    assert sgc.val_score == pytest.approx(searched_sgc.val_score)
     assert sgc.summary.mean > 0
+
+
+def test_draws_are_found_again_in_the_records(spec, tmp_path):
+    file = tmp_path / "drawn.toml"
+    text = SPEC.format(history="draws = 2", more="hidden_channels = 4")
+    file.write_text(text.replace("num_nodes=120", "num_nodes=120,seed=#"))
+    drawn, store = read_spec(file), RecordStore(tmp_path / "results")
+    assert len(run(drawn, store)) == 6
+    assert run(drawn, store) == []
+    records = store.read().records
+    sgc, gcn = collect(drawn, records)
+    assert list(sgc.scores) == list(gcn.scores) == [0, 1, 2]
+    assert [r.plan.which.dataset[-1] for r in sgc.finished] == ["0", "1", "0"]
+    first, second, third = (record.data["split"] for record in sgc.finished)
+    assert first == third != second
+    compared = against_row([sgc, gcn], "SGC")
+    assert compared["GCN", "csbm:num_nodes=120,seed=#"].pairs == 3
+    # A spec of draw 0 alone shares the runs of seeds 0 and 2.
+    file.write_text(text.replace("draws = 2", "").replace("num_nodes=120", "num_nodes=120,seed=0"))
+    assert [list(result.scores) for result in collect(read_spec(file), records)] == [[0, 2]] * 2

@@ -127,11 +127,12 @@ def _as_rows(cells: Sequence["CellResult"]) -> list[dict[str, Any]]:
                 "label": cell.row.label,
                 "dataset": cell.dataset,
                 **cell.point,
+                "metric": cell.metric,
                 "seeds": len(result.finished),
                 "mean": summary.mean if summary else None,
                 "std": summary.std if summary else None,
                 "ci95": list(summary.ci95) if summary else None,
-                "val_accuracy": result.val_accuracy,
+                "val_score": result.val_score,
                 "published": cell.published.mean if cell.published else None,
             }
         )
@@ -143,7 +144,7 @@ def _print_spec(spec: "Spec", cells: Sequence["CellResult"]) -> None:
 
     print(f"{spec.title}\n{spec.about}\n" if spec.about else f"{spec.title}\n")
     if spec.is_search:
-        print("Validation accuracy; the test nodes were not there.\n")
+        print("Measured on the validation nodes; the test nodes were not there.\n")
     head, *rows = table_of_texts(spec, cells)
     print_table(head, rows)
     print()

@@ -65,6 +65,10 @@ class Record:
         """In per cent; NaN where the run failed."""
         return self.metrics.get("test_accuracy", math.nan)
 
+    def score(self, part: str, metric: str) -> float:
+        """A metric on the `test` or `val` nodes, in per cent; NaN where it was not measured."""
+        return self.metrics.get(f"{part}_{metric}", math.nan)
+
     def to_line(self) -> str:
         """One line of JSON; NaN becomes null."""
         values = {name: getattr(self, name) for name in _PLAIN}
