@@ -30,7 +30,7 @@ def reproduce(
     out: Path = typer.Option(Path("results"), help="Folder of the records."),
     device: str = typer.Option("auto", help="auto, cpu, cuda or cuda:1."),
     jobs: int | None = typer.Option(None, help="Runs at a time.  [one a core; one on a GPU]"),
-    data_root: Path | None = typer.Option(None, help="Folder of PyG's data sets.  [$AKGNN_DATA]"),
+    data_root: Path | None = typer.Option(None, help="Folder of other data sets.  [$AKGNN_DATA]"),
     retry_failed: bool = typer.Option(False, "--retry-failed", help="Try failed runs again."),
     as_markdown: bool = typer.Option(False, "--markdown", help="Print tables for a document."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
