@@ -51,7 +51,7 @@ def test_every_cell_has_its_seeds_on_its_split(name):
     for result in collect(load_spec(name), CONTENTS.records):
         cell = result.cell
         # A cell that another experiment shares may have more.
-        assert set(range(cell.row.seeds)) <= set(result.accuracies), (cell.row.label, cell.dataset)
+        assert set(range(cell.row.seeds)) <= set(result.scores), (cell.row.label, cell.dataset)
         if not cell.splits:
             assert {r.data["split"] for r in result.finished} == {fingerprints[cell.dataset]}
 

@@ -9,6 +9,9 @@ def test_bundled_sets_are_described(capsys):
     cora = result["bundled"][0]
     assert (cora["name"], cora["nodes"], cora["split"]) == ("cora", 2708, "public:76754223")
     assert "texas" in result["pyg"]
+    assert result["filtered"] == ["chameleon-filtered", "squirrel-filtered"]
+    assert {"texas", "squirrel-filtered"} <= set(result["directed"])
+    assert "photo" not in result["directed"]
 
 
 def test_people_see_a_table_and_the_warning_about_pickle(capsys):
@@ -16,3 +19,5 @@ def test_people_see_a_table_and_the_warning_about_pickle(capsys):
     out = capsys.readouterr().out
     assert "public:76754223" in out
     assert "PyG unpickles what it downloads" in out
+    assert "chameleon-filtered" in out
+    assert "Directed, made undirected unless --direction kept is given" in out

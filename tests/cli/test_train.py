@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 import torch
 
@@ -277,3 +278,46 @@ def test_a_request_to_stop_leaves_a_state_to_go_on_from(tmp_path, number):
     record = json.loads((out / "run.json").read_text())
     assert record["status"] == "running"
     assert len(record["history"]["val_loss"]) >= 1
+
+
+@pytest.fixture
+def directed_root(tmp_path):
+    """A data root with a small directed graph under a name that akgnn knows."""
+    draw = np.random.default_rng(0)
+    part = np.arange(60) % 3 == np.arange(3)[:, None]
+    (tmp_path / "data" / "filtered").mkdir(parents=True)
+    np.savez(
+        tmp_path / "data" / "filtered" / "chameleon_filtered_directed.npz",
+        node_features=draw.random((60, 4), dtype=np.float32),
+        node_labels=draw.permutation(60) % 2,
+        edges=np.stack([np.arange(60), (np.arange(60) + 1) % 60], axis=1),
+        **{f"{name}_masks": part[[k]] for k, name in enumerate(("train", "val", "test"))},
+    )
+    return tmp_path / "data"
+
+
+def test_directions_can_be_kept(tmp_path, directed_root, capsys):
+    small = ["--dataset", "chameleon-filtered", "--data-root", str(directed_root)]
+    small += ["--set", "epochs=2", "--set", "normalisation=row"]
+    edges = {}
+    for direction in ("kept", "symmetrised"):
+        out = tmp_path / direction
+        assert main(["train", *small, "--direction", direction, "--out", str(out)]) == 0
+        record = json.loads((out / "run.json").read_text())
+        assert record["settings"]["run"]["direction"] == direction
+        edges[direction] = record["data"]["num_edges"]
+    assert edges == {"kept": 60, "symmetrised": 120}
+    capsys.readouterr()
+    assert main(["predict", str(tmp_path / "kept"), "--data-root", str(directed_root)]) == 0
+    assert main(["train", *small, "--direction", "turned"]) == 2
+    assert "direction must be one of symmetrised, kept" in capsys.readouterr().err
+
+
+def test_a_run_folder_without_a_direction_is_read_as_before(tmp_path, capsys):
+    out = str(tmp_path / "run")
+    first = run_json(["train", *TOY, "--out", out], capsys)
+    file = tmp_path / "run" / "run.json"
+    record = json.loads(file.read_text())
+    del record["settings"]["run"]["direction"]
+    file.write_text(json.dumps(record))
+    assert run_json(["train", *TOY, "--out", out, "--resume"], capsys) == first

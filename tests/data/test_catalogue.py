@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from akgnn.csr import CSR
-from akgnn.data.catalogue import dataset_names, graph_name, load_dataset
+from akgnn.data.catalogue import dataset_names, graph_name, is_random_split, load_dataset
 from akgnn.errors import DataError, SettingsError, UnknownNameError
 
 
@@ -27,6 +27,28 @@ def test_settings_of_the_generated_graph_follow_a_colon():
     data = load_dataset("csbm:homophily=0.2,num_nodes=400,seed=3")
     assert data.graph.num_nodes == 400
     assert data.edge_homophily == pytest.approx(0.2, abs=1e-3)
+
+
+@pytest.mark.parametrize("homophily", [0, 1])
+def test_a_generated_graph_may_have_edges_of_one_kind_only(homophily):
+    data = load_dataset(f"csbm:homophily={homophily},seed=3")
+    assert data.edge_homophily == homophily
+    assert data.graph.num_edges == 20_000
+
+
+@pytest.mark.parametrize("name", ["cora", "csbm:num_nodes=100"])
+def test_an_undirected_graph_is_the_same_either_way(name):
+    data, kept = load_dataset(name), load_dataset(name, direction="kept")
+    assert torch.equal(data.graph.edge_index, kept.graph.edge_index)
+    assert data.source == kept.source
+
+
+@pytest.mark.parametrize(
+    ("split", "is_random"),
+    [("public", False), ("public-3", False), ("20-per-class", True), ("60/20/20", True)],
+)
+def test_published_splits_are_not_random(split, is_random):
+    assert is_random_split(split) == is_random
 
 
 @pytest.mark.parametrize(
@@ -55,6 +77,7 @@ def test_splits_are_chosen_by_text(split, name):
         ("cora", {"split": "0/50/50"}, DataError, "training set is empty"),
         ("cora", {"split": "60/0/40"}, DataError, "validation set is empty"),
         ("cora", {"features": "rwa"}, UnknownNameError, "Did you mean 'raw'"),
+        ("cora", {"direction": "keep"}, UnknownNameError, "Did you mean 'kept'"),
     ],
 )
 def test_wrong_names_are_answered(name, options, error, message):

@@ -34,6 +34,18 @@ def test_homophily_is_the_share_of_edges_within_a_class():
     assert make().edge_homophily == pytest.approx(same / int(known.sum()))
 
 
+def test_homophily_of_training_nodes_sees_no_other_label():
+    split = replace(SPLIT, train=torch.arange(8), val=torch.tensor([8]), test=torch.tensor([9]))
+    data = make(split=split)
+    source, target = GRAPH.edge_index
+    inside = (source < 8) & (target < 8)
+    found = data.train_homophily
+    assert found.share == pytest.approx(float((Y[source] == Y[target])[inside].float().mean()))
+    assert found.num_edges > 0
+    others = Y.index_fill(0, torch.arange(8, 12), 1)
+    assert replace(data, y=others).train_homophily == found
+
+
 def test_another_split_leaves_the_rest():
     other = Split("other", torch.tensor([2, 3]), torch.tensor([0]), torch.tensor([1]))
     data = make()

@@ -37,8 +37,8 @@ def searched(record):
 def test_results_are_in_the_order_of_the_spec_and_of_the_seeds(spec, records):
     results = collect(spec, list(reversed(records)))
     assert [result.cell for result in results] == list(spec.cells)
-    assert results[2].accuracies == {0: 2.0, 1: 2.1, 2: 2.2}
-    assert list(results[2].accuracies) == [0, 1, 2]
+    assert results[2].scores == {0: 2.0, 1: 2.1, 2: 2.2}
+    assert list(results[2].scores) == [0, 1, 2]
     assert results[2].summary.mean == pytest.approx(2.1)
 
 
@@ -49,7 +49,7 @@ def test_a_finished_record_goes_before_a_failed_one(spec, records):
         assert all(len(r.finished) == SEEDS and not r.failed for r in results)
     alone = collect(spec, failed)[0]
     assert alone.summary is None
-    assert math.isnan(alone.val_accuracy)
+    assert math.isnan(alone.val_score)
     assert len(alone.failed) == SEEDS
 
 
@@ -64,7 +64,7 @@ def test_runs_without_test_nodes_answer_a_search_and_nothing_else(spec, records)
     both = [*records, *map(searched, records)]
     plain, search = collect(spec, both), collect(replace(spec, is_search=True), both)
     assert plain[1].summary.mean == pytest.approx(1.1)
-    assert search[1].val_accuracy == 51
+    assert search[1].val_score == 51
     assert all(record.is_search for result in search for record in result.finished)
 
 

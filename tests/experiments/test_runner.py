@@ -1,5 +1,6 @@
 import pytest
 
+from akgnn.experiments.comparisons import against_row
 from akgnn.experiments.record import failed_record
 from akgnn.experiments.results import collect
 from akgnn.experiments.runner import missing, run_tasks, tasks_of
@@ -88,7 +89,7 @@ def test_a_search_never_sees_the_test_nodes(spec, tmp_path):
         collect(spec(), records),
         collect(spec(history="search = true"), records),
     )
-    assert sgc.val_accuracy == pytest.approx(searched_sgc.val_accuracy)
+    assert sgc.val_score == pytest.approx(searched_sgc.val_score)
     assert sgc.summary.mean > 0
 
 
@@ -102,3 +103,23 @@ def test_a_failed_run_answers_a_search_and_the_history_too(spec):
     assert len(tasks) == 18
     assert missing(tasks, failed[1:]) == [task for task in tasks if task.plan == failed[0].plan]
     assert missing(tasks, failed, retry_failed=True) == tasks
+
+
+def test_draws_are_found_again_in_the_records(spec, tmp_path):
+    file = tmp_path / "drawn.toml"
+    text = SPEC.format(history="draws = 2", more="hidden_channels = 4")
+    file.write_text(text.replace("num_nodes=120", "num_nodes=120,seed=#"))
+    drawn, store = read_spec(file), RecordStore(tmp_path / "results")
+    assert len(run(drawn, store)) == 6
+    assert run(drawn, store) == []
+    records = store.read().records
+    sgc, gcn = collect(drawn, records)
+    assert list(sgc.scores) == list(gcn.scores) == [0, 1, 2]
+    assert [r.plan.which.dataset[-1] for r in sgc.finished] == ["0", "1", "0"]
+    first, second, third = (record.data["split"] for record in sgc.finished)
+    assert first == third != second
+    compared = against_row([sgc, gcn], "SGC")
+    assert compared["GCN", "csbm:num_nodes=120,seed=#"].pairs == 3
+    # A spec of draw 0 alone shares the runs of seeds 0 and 2.
+    file.write_text(text.replace("draws = 2", "").replace("num_nodes=120", "num_nodes=120,seed=0"))
+    assert [list(result.scores) for result in collect(read_spec(file), records)] == [[0, 2]] * 2

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from akgnn.errors import SpecError, UnknownNameError
@@ -78,6 +80,123 @@ def test_rows_data_sets_and_grid_make_cells(read):
 def test_a_random_split_goes_with_its_seed(read):
     cell = read(GOOD.replace("seeds = 3", 'split = "20-per-class"\nseeds = 3', 1)).cells[0]
     assert [plan.which.split_seed for plan in cell.plans()] == [0, 1, 2]
+
+
+DRAWN = """title = "Drawn"
+about = "No metric and no split is set here."
+datasets = ["csbm:num_nodes=60,seed=#", "actor", "cora"]
+seeds = 6
+draws = 3
+split = { actor = "public-#", cora = "60/20/20" }
+metric = { actor = "roc_auc" } # not "cora"
+
+[[rows]]
+label = "SGC"
+model = "sgc"
+set = { epochs = 2 }
+direction = "kept"
+published = { "csbm:num_nodes=60,seed=#" = 50 }
+"""
+
+
+def test_runs_go_round_the_draws(read):
+    generated, actor, cora = read(DRAWN).cells
+    runs = [plan.which for plan in generated.plans()]
+    assert [run.seed for run in runs] == [0, 1, 2, 3, 4, 5]
+    assert [run.dataset[-6:] for run in runs] == [f"seed={draw}" for draw in (0, 1, 2, 0, 1, 2)]
+    assert {(run.split, run.split_seed) for run in runs} == {(None, 0)}
+    runs = [plan.which for plan in actor.plans()]
+    assert [run.split for run in runs] == [f"public-{draw}" for draw in (0, 1, 2, 0, 1, 2)]
+    assert {run.split_seed for run in runs} == {0}
+    runs = [plan.which for plan in cora.plans()]
+    assert [run.split_seed for run in runs] == [0, 1, 2, 0, 1, 2]
+    assert {run.split for run in runs} == {"60/20/20"}
+
+
+def test_metric_and_published_values_go_by_the_name_in_the_spec(read):
+    generated, actor, cora = read(DRAWN).cells
+    assert [cell.metric for cell in (generated, actor, cora)] == ["accuracy", "roc_auc", "accuracy"]
+    assert generated.published.mean == 50
+    assert read(DRAWN).datasets[0] == "csbm:num_nodes=60,seed=#"
+
+
+def test_a_row_may_keep_directions(read):
+    assert {cell.plan(1).which.direction for cell in read(DRAWN).cells} == {"kept"}
+    assert {cell.plan(1).which.direction for cell in read(GOOD).cells} == {"symmetrised"}
+
+
+def test_a_published_split_does_not_change_with_the_seed(read):
+    cell = read(GOOD.replace("seeds = 3", 'split = "public"\nseeds = 3', 1)).cells[0]
+    assert {(plan.which.split, plan.which.split_seed) for plan in cell.plans()} == {("public", 0)}
+    assert cell.command(3).endswith(" --split public --seeds 3")
+
+
+def test_draws_go_with_a_random_split_too(read):
+    text = GOOD.replace("seeds = 3", 'split = "20-per-class"\ndraws = 2\nseeds = 3', 1)
+    cell = read(text).cells[0]
+    assert [plan.which.split_seed for plan in cell.plans()] == [0, 1, 0]
+
+
+def test_commands_name_seed_and_draw(read):
+    start, end = "akgnn train --dataset", "--seed S  # G is S mod 3"
+    settings = "--model sgc --direction kept --set epochs=2"
+    assert [cell.command(6) for cell in read(DRAWN).cells] == [
+        f"{start} csbm:num_nodes=60,seed=G {settings} {end}",
+        f"{start} actor {settings} --split public-G {end}",
+        f"{start} cora {settings} --split 60/20/20 --split-seed G {end}",
+    ]
+    undrawn = replace(read(DRAWN).cells[2], draws=None)
+    assert undrawn.command(6).endswith("--split 60/20/20 --split-seed S --seed S")
+
+
+@pytest.mark.parametrize("place", [0, 2])
+def test_the_command_of_a_draw_makes_the_same_plan(read, place, tmp_path):
+    import json
+
+    from akgnn.cli.main import main
+    from akgnn.training.plan import RunPlan
+
+    cell, out = read(DRAWN).cells[place], tmp_path / "run"
+    command = cell.command(6).partition("#")[0]
+    words = [
+        word.replace("=G", "=1").replace("G", "1") if word.endswith("G") else word
+        for word in command.replace("--seed S", "--seed 4").split()[1:]
+    ]
+    assert main([*words, "--out", str(out)]) == 0
+    record = json.loads((out / "run.json").read_text())
+    assert RunPlan.from_record(record) == cell.plan(4)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "says"),
+    [
+        ("draws = 3", "", 3, "'draws' is missing"),
+        ("draws = 3", "draws = 0", 5, "from 1 to 10000"),
+        ("draws = 3", "draws = true", 5, "must be a whole number"),
+        ("seed=#", "sede=#", 3, "Did you mean 'seed'?"),
+        ("public-#", "public#", 6, "Unknown split 'public#'"),
+        ("60/20/20", "#-per-class", 6, "Unknown split '#-per-class'"),
+        ('"60/20/20"', "60", 6, "the split of cora must be text"),
+        ('{ actor = "public', '{ acter = "public', 6, "Did you mean 'actor'?"),
+        ('split = { actor = "public-#", cora = "60/20/20" }', "split = 3", 6, "text or a table"),
+        ("roc_auc", "auc_roc", 7, "Unknown metric 'auc_roc'"),
+        ('{ actor = "roc', '{ pubmed = "roc', 7, "Unknown data set 'pubmed'"),
+        ('"kept"', '"keep"', 13, "Did you mean 'kept'?"),
+    ],
+)
+def test_a_mistake_about_draws_is_named_with_its_line(read, old, new, line, says):
+    assert old in DRAWN
+    with pytest.raises(SpecError) as caught:
+        read(DRAWN.replace(old, new, 1))
+    assert says in str(caught.value)
+    assert f"line {line}:" in str(caught.value), str(caught.value)
+
+
+def test_draws_of_nothing_are_refused(read):
+    with pytest.raises(SpecError, match="line 3: draws needs a data set or split with #"):
+        read(GOOD.replace("seeds = 3", "draws = 3", 1))
+    with pytest.raises(SpecError, match="line 3: draws needs a data set or split with #"):
+        read(GOOD.replace("seeds = 3", 'draws = 3\nsplit = "public-3"', 1))
 
 
 @pytest.mark.parametrize(

@@ -72,3 +72,11 @@ def test_where_a_published_value_lies(published, verdict):
 
 def test_one_run_says_nothing_of_a_published_value():
     assert agreement(summarise([81.0]), 81.0) == "unknown"
+
+
+def test_seeds_without_a_score_do_not_count():
+    first = {0: 80.0, 1: 81.0, 2: math.nan, 3: 83.0}
+    second = {0: 79.0, 1: 79.0, 2: 70.0, 3: math.nan}
+    comparison = compare(first, second)
+    assert comparison.pairs == 2
+    assert comparison.difference == pytest.approx(1.5)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from akgnn.experiments.comparisons import against_row
@@ -44,7 +46,7 @@ def test_the_first_row_is_the_reference(table):
 def test_failed_runs_are_kept_with_their_reason(table):
     row = row_of(table, SECOND, "GCN")
     assert row.failures == ((5, HOSTILE),)
-    assert list(row.accuracies) == [0, 1, 2, 3, 4]
+    assert list(row.scores) == [0, 1, 2, 3, 4]
 
 
 def test_a_row_of_failures_only_has_no_summary(spec):
@@ -69,7 +71,7 @@ def test_how_the_numbers_came_about(table):
 def test_every_number_of_a_graph_is_on_its_scale(table):
     for graph in table.graphs:
         for row in graph.rows:
-            places = [graph.scale.place(value) for value in row.accuracies.values()]
+            places = [graph.scale.place(value) for value in row.scores.values()]
             places += [graph.scale.place(row.published.mean)] if row.published else []
             assert all(0 <= place <= 100 for place in places)
 
@@ -95,3 +97,17 @@ def test_points_of_a_grid_are_rows_compared_at_the_same_point(tmp_path):
     (graph,) = table_of(spec, collect(spec, records)).graphs
     differences = {row.label: row.comparison.difference for row in graph.others}
     assert differences == {"B, K 1": pytest.approx(20), "B, K 2": pytest.approx(1)}
+
+
+def test_a_table_says_its_metric(tmp_path):
+    spec = table_spec(tmp_path)
+    cells = [replace(cell, metric="roc_auc") for cell in spec.cells if cell.dataset == FIRST]
+    spec = replace(spec, cells=tuple(cells))
+    records = [
+        replace(record, metrics={**record.metrics, "test_roc_auc": 70.0})
+        for record in table_records(spec)
+    ]
+    (graph,) = table_of(spec, collect(spec, records)).graphs
+    assert graph.caption == f"{FIRST}, ROC-AUC"
+    assert graph.rows[0].metric == "ROC-AUC"
+    assert graph.rows[0].summary.mean == 70

@@ -26,6 +26,13 @@ def test_a_record_without_the_strategys_name_means_that_of_the_model(model):
     assert RunPlan.from_record({"settings": record}) == plan
 
 
+def test_a_record_without_a_direction_means_symmetrised():
+    plan = RunPlan.make(RunSettings())
+    record = plan.to_dict()
+    del record["run"]["direction"]
+    assert RunPlan.from_record({"settings": record}) == plan
+
+
 def test_the_preset_of_the_data_set_is_taken():
     which = RunSettings(dataset="pubmed", preset="authors-code")
     assert RunPlan.make(which).preset.model.num_layers == 8
@@ -50,5 +57,7 @@ def test_split_and_features_reach_the_data():
 def test_wrong_plans_are_refused():
     with pytest.raises(UnknownNameError, match="Did you mean 'akgnn'"):
         RunPlan.make(RunSettings(model="agknn"))
+    with pytest.raises(SettingsError, match="direction must be one of symmetrised, kept"):
+        RunSettings(direction="turned")
     with pytest.raises(SettingsError, match="seed must be a whole number"):
         RunSettings(seed=0.5)

@@ -6,11 +6,11 @@ from akgnn.cli.output import print_json, print_table
 
 
 def datasets(as_json: bool = typer.Option(False, "--json", help="Print one JSON object.")) -> None:
-    """List the data sets.
+    """List the data sets, and which of them are directed.
 
     Example: akgnn datasets
     """
-    from akgnn.data.catalogue import BUNDLED, load_dataset
+    from akgnn.data.catalogue import BUNDLED, DIRECTED, FILTERED, GENERATED, load_dataset
     from akgnn.data.pyg import PYG_SOURCES
 
     bundled = []
@@ -32,10 +32,13 @@ def datasets(as_json: bool = typer.Option(False, "--json", help="Print one JSON 
             }
         )
     if as_json:
-        print_json({"bundled": bundled, "generated": ["csbm"], "pyg": list(PYG_SOURCES)})
+        others = {"generated": [GENERATED], "filtered": FILTERED, "pyg": list(PYG_SOURCES)}
+        print_json({"bundled": bundled, **others, "directed": DIRECTED})
         return
     print_table(list(bundled[0]), [[str(value) for value in row.values()] for row in bundled])
     print("\nEdges count both directions; homophily is the share of edges within a class.")
     print("\nGenerated: csbm, with settings as in csbm:homophily=0.2,degree=5,seed=1")
+    print(f"\nRead from files in the folder `filtered` of the data root: {', '.join(FILTERED)}")
     print(f"\nThrough PyG, downloaded on first use: {', '.join(PYG_SOURCES)}")
     print("PyG unpickles what it downloads; the data sets above are read without pickle.")
+    print(f"\nDirected, made undirected unless --direction kept is given: {', '.join(DIRECTED)}")

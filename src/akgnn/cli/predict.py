@@ -20,7 +20,7 @@ def predict(
     dataset: str | None = typer.Option(
         None, help="Another data set with the same features and classes."
     ),
-    data_root: Path | None = typer.Option(None, help="Folder of PyG's data sets.  [$AKGNN_DATA]"),
+    data_root: Path | None = typer.Option(None, help="Folder of other data sets.  [$AKGNN_DATA]"),
     device: str = typer.Option("auto", help="auto, cpu, cuda or cuda:1."),
     out: Path | None = typer.Option(None, help="CSV file to write.  [standard output]"),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),

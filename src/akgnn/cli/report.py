@@ -20,7 +20,7 @@ def report(
     specs: list[Path] = typer.Option(
         [], "--spec", metavar="FILE.toml", help="Show an experiment of your own; repeatable."
     ),
-    data_root: Path | None = typer.Option(None, help="Folder of PyG's data sets.  [$AKGNN_DATA]"),
+    data_root: Path | None = typer.Option(None, help="Folder of other data sets.  [$AKGNN_DATA]"),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
     """Write a page with the results of experiments or of one run; it opens offline.

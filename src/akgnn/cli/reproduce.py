@@ -29,7 +29,7 @@ def reproduce(
     out: Path = typer.Option(Path("results"), help="Folder of the records."),
     device: str = typer.Option("auto", help="auto, cpu, cuda or cuda:1."),
     jobs: int | None = typer.Option(None, help="Runs at a time.  [one a core; one on a GPU]"),
-    data_root: Path | None = typer.Option(None, help="Folder of PyG's data sets.  [$AKGNN_DATA]"),
+    data_root: Path | None = typer.Option(None, help="Folder of other data sets.  [$AKGNN_DATA]"),
     retry_failed: bool = typer.Option(False, "--retry-failed", help="Try failed runs again."),
     as_markdown: bool = typer.Option(False, "--markdown", help="Print tables for a document."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
@@ -126,11 +126,12 @@ def _as_rows(cells: Sequence["CellResult"]) -> list[dict[str, Any]]:
                 "label": cell.row.label,
                 "dataset": cell.dataset,
                 **cell.point,
+                "metric": cell.metric,
                 "seeds": len(result.finished),
                 "mean": summary.mean if summary else None,
                 "std": summary.std if summary else None,
                 "ci95": list(summary.ci95) if summary else None,
-                "val_accuracy": result.val_accuracy,
+                "val_score": result.val_score,
                 "published": cell.published.mean if cell.published else None,
             }
         )
@@ -142,7 +143,7 @@ def _print_spec(spec: "Spec", cells: Sequence["CellResult"]) -> None:
 
     print(f"{spec.title}\n{spec.about}\n" if spec.about else f"{spec.title}\n")
     if spec.is_search:
-        print("Validation accuracy; the test nodes were not there.\n")
+        print("Measured on the validation nodes; the test nodes were not there.\n")
     head, *rows = table_of_texts(spec, cells)
     print_table(head, rows)
     print()

@@ -27,6 +27,9 @@ def train(
     ),
     split_seed: int | None = typer.Option(None, help="Seed of a random split.  [0]"),
     features: str | None = typer.Option(None, help="auto, raw or row-normalised.  [auto]"),
+    direction: str | None = typer.Option(
+        None, help="symmetrised, or kept: the data's own directions.  [symmetrised]"
+    ),
     model: str | None = typer.Option(None, help="Model; `akgnn models` lists them.  [akgnn]"),
     preset: str | None = typer.Option(None, help="Settings by name.  [paper]"),
     changes: list[str] = typer.Option(
@@ -35,7 +38,7 @@ def train(
     seed: int | None = typer.Option(None, help="Seed of the initial weights and dropout.  [0]"),
     seeds: int | None = typer.Option(None, help="Train so many seeds, from --seed on."),
     device: str = typer.Option("auto", help="auto, cpu, cuda or cuda:1."),
-    data_root: Path | None = typer.Option(None, help="Folder of PyG's data sets.  [$AKGNN_DATA]"),
+    data_root: Path | None = typer.Option(None, help="Folder of other data sets.  [$AKGNN_DATA]"),
     out: Path | None = typer.Option(
         None, help="Folder to keep the run in; seed-0, seed-1, … of several."
     ),
@@ -64,6 +67,7 @@ def train(
         "split": split,
         "split_seed": split_seed,
         "features": features,
+        "direction": direction,
         "model": model,
         "preset": preset,
         "seed": seed,

@@ -1,10 +1,12 @@
-"""Every data set by its name: bundled, generated, and PyG's."""
+"""Every data set by its name: bundled, generated, from files, and PyG's."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
 
 from akgnn.data.bundled import SHA256, load_bundled
+from akgnn.data.filtered import FILES, load_filtered
 from akgnn.data.generated import BlockModelSettings, block_model
 from akgnn.data.node_data import NodeData
 from akgnn.data.pyg import PYG_SOURCES, load_pyg
@@ -14,6 +16,8 @@ from akgnn.errors import DataError, SettingsError, UnknownNameError
 
 BUNDLED = tuple(SHA256)
 GENERATED = "csbm"
+FILTERED = tuple(FILES)
+DIRECTED = (*FILTERED, *(name for name, source in PYG_SOURCES.items() if source.is_directed))
 # The ways to write a split.
 _PER_CLASS, _SHARES, _PUBLISHED = r"(\d+)-per-class", r"(\d+)/(\d+)/(\d+)", r"public(?:-(\d+))?"
 
@@ -21,11 +25,12 @@ _PER_CLASS, _SHARES, _PUBLISHED = r"(\d+)-per-class", r"(\d+)/(\d+)/(\d+)", r"pu
 _WRITTEN = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
 
 FeatureTransform = Literal["auto", "raw", "row-normalised"]
+Direction = Literal["symmetrised", "kept"]
 
 
 def dataset_names() -> list[str]:
     """The names that `load_dataset` knows, bundled ones first."""
-    return [*BUNDLED, GENERATED, *PYG_SOURCES]
+    return [*BUNDLED, GENERATED, *FILTERED, *PYG_SOURCES]
 
 
 def graph_name(dataset: str) -> str:
@@ -34,10 +39,12 @@ def graph_name(dataset: str) -> str:
 
 
 def check_dataset(name: str) -> None:
-    """Refuse a name that `load_dataset` does not know."""
-    kind, colon, _ = name.partition(":")
+    """Refuse a name that `load_dataset` does not know, and wrong settings in one."""
+    kind, colon, options = name.partition(":")
     if kind not in dataset_names() or (colon and kind != GENERATED):
         raise UnknownNameError("data set", name, dataset_names())
+    if kind == GENERATED:
+        _block_model_settings(options)
 
 
 def check_split(text: str) -> None:
@@ -49,12 +56,18 @@ def check_split(text: str) -> None:
         )
 
 
+def is_random_split(text: str) -> bool:
+    """Whether the split is drawn by a seed, not published with the data."""
+    return re.fullmatch(_PUBLISHED, text) is None
+
+
 def load_dataset(
     name: str = "cora",
     *,
     split: str | None = None,
     split_seed: int = 0,
     features: FeatureTransform = "auto",
+    direction: Direction = "symmetrised",
     data_root: Path | str | None = None,
 ) -> NodeData:
     """Load a data set by name, ready for training.
@@ -66,10 +79,13 @@ def load_dataset(
             `60/20/20` in per cent. The data set's own if not given.
         split_seed: Of a random split.
         features: `raw`, `row-normalised`, or by `auto` what suits the data set.
-        data_root: Where PyG's data sets lie.
+        direction: `symmetrised` makes a directed graph undirected; `kept` leaves its directions.
+        data_root: Where data sets that do not come with the package lie.
     """
     if features not in get_args(FeatureTransform):
         raise UnknownNameError("feature transform", features, get_args(FeatureTransform))
+    if direction not in get_args(Direction):
+        raise UnknownNameError("direction", direction, get_args(Direction))
     check_dataset(name)
     kind, _, options = name.partition(":")
     published = re.fullmatch(_PUBLISHED, split or "public")
@@ -78,14 +94,25 @@ def load_dataset(
         data, suits = load_bundled(kind), True
     elif kind == GENERATED:
         data, suits = block_model(_block_model_settings(options)), False
+    elif kind in FILTERED:
+        data, suits = load_filtered(kind, data_root, split_index=index), True
     else:
         data = load_pyg(kind, data_root, split_index=index)
         suits = PYG_SOURCES[kind].row_normalise
 
+    data = _directed(data, direction)
     if split is not None:
         data = data.with_split(_chosen_split(data, split, split_seed))
     is_normalised = features == "row-normalised" or (features == "auto" and suits)
     return row_normalise(data) if is_normalised else data
+
+
+def _directed(data: NodeData, direction: Direction) -> NodeData:
+    if data.graph.is_symmetric:
+        return data
+    if direction == "kept":
+        return replace(data, source={**data.source, "direction": "kept"})
+    return replace(data, graph=data.graph.symmetrised())
 
 
 def _block_model_settings(options: str) -> BlockModelSettings:

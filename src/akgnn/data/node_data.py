@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from akgnn.csr import CSR, check_values
+from akgnn.data.homophily import Homophily, homophily_among
 from akgnn.data.splits import Split
 from akgnn.errors import DataError
 from akgnn.graph import Graph
@@ -94,6 +95,11 @@ class NodeData:
         known = (self.y[source] >= 0) & (self.y[target] >= 0)
         same = (self.y[source] == self.y[target])[known]
         return float(same.float().mean()) if same.numel() else float("nan")
+
+    @property
+    def train_homophily(self) -> Homophily:
+        """Whether linked training nodes agree: what may be known of it before the test."""
+        return homophily_among(self.graph, self.y, self.split.train)
 
     def with_split(self, split: Split) -> "NodeData":
         """The same data under another split."""

@@ -1,10 +1,8 @@
 """Other data sets by name, through PyG's own classes.
 
-PyG downloads them and unpickles what it downloaded or kept; the bundled three never do that. The
-folder is `data_root`, or the environment variable AKGNN_DATA, or `~/.cache/akgnn`.
+PyG downloads them and unpickles what it downloaded or kept; the bundled three never do that.
 """
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from pickle import UnpicklingError
@@ -13,8 +11,9 @@ from typing import Any
 from torch import Tensor
 
 from akgnn.csr import CSR, rowptr_from_rows
+from akgnn.data.data_root import find_data_root
 from akgnn.data.node_data import NodeData
-from akgnn.data.splits import Split, split_per_class
+from akgnn.data.splits import Split, split_from_masks, split_per_class
 from akgnn.errors import DataError, MissingExtraError
 from akgnn.graph import Graph
 
@@ -31,22 +30,24 @@ class PyGSource:
         folder: Folder below the data root.
         key: The data set's name in that class, where it serves several.
         row_normalise: Whether features are bags of words, whose rows are scaled to sum to 1.
+        is_directed: Whether PyG gives a directed graph. It has made some others undirected itself.
     """
 
     dataset: str
     folder: str
     key: str | None = None
     row_normalise: bool = True
+    is_directed: bool = False
 
 
 PYG_SOURCES = {
-    "actor": PyGSource("Actor", "actor"),
+    "actor": PyGSource("Actor", "actor", is_directed=True),
     "amazon-ratings": PyGSource(
         "HeterophilousGraphDataset", "heterophilous", "Amazon-ratings", False
     ),
     "computers": PyGSource("Amazon", "amazon", "Computers"),
     "cora-ml": PyGSource("CitationFull", "citation_full", "Cora_ML"),
-    "cornell": PyGSource("WebKB", "webkb", "Cornell"),
+    "cornell": PyGSource("WebKB", "webkb", "Cornell", is_directed=True),
     "cs": PyGSource("Coauthor", "coauthor", "CS"),
     "dblp": PyGSource("CitationFull", "citation_full", "DBLP"),
     "minesweeper": PyGSource("HeterophilousGraphDataset", "heterophilous", "Minesweeper", False),
@@ -54,15 +55,15 @@ PYG_SOURCES = {
     "physics": PyGSource("Coauthor", "coauthor", "Physics"),
     "questions": PyGSource("HeterophilousGraphDataset", "heterophilous", "Questions", False),
     "roman-empire": PyGSource("HeterophilousGraphDataset", "heterophilous", "Roman-empire", False),
-    "texas": PyGSource("WebKB", "webkb", "Texas"),
+    "texas": PyGSource("WebKB", "webkb", "Texas", is_directed=True),
     "tolokers": PyGSource("HeterophilousGraphDataset", "heterophilous", "Tolokers", False),
     "wikics": PyGSource("WikiCS", "wikics", None, False),
-    "wisconsin": PyGSource("WebKB", "webkb", "Wisconsin"),
+    "wisconsin": PyGSource("WebKB", "webkb", "Wisconsin", is_directed=True),
 }
 
 
 def load_pyg(name: str, data_root: Path | str | None = None, *, split_index: int = 0) -> NodeData:
-    """Load a data set through PyG, made undirected, with its published split if it has one.
+    """Load a data set through PyG with its own directions, and its published split if it has one.
 
     Args:
         name: A key of `PYG_SOURCES`.
@@ -70,15 +71,13 @@ def load_pyg(name: str, data_root: Path | str | None = None, *, split_index: int
         split_index: Which of the published splits.
     """
     source = PYG_SOURCES[name]
-    default = os.environ.get("AKGNN_DATA") or Path.home() / ".cache" / "akgnn"
-    root = Path(default if data_root is None else data_root)
-    data = _read(name, source, root / source.folder)
+    data = _read(name, source, find_data_root(data_root) / source.folder)
     y = data.y.long()
     return NodeData(
         name=name,
         x=sparse_if_sparse(data.x.float()),
         y=y,
-        graph=Graph.from_pyg(data).symmetrised(),
+        graph=Graph.from_pyg(data),
         split=_split(name, data, y, split_index),
         class_names=tuple(str(label) for label in range(int(y.max()) + 1)),
         source={"origin": f"torch_geometric.datasets.{source.dataset}", "features": "raw"},
@@ -111,16 +110,8 @@ def _split(name: str, data: Any, y: Tensor, index: int) -> Split:
     masks = [getattr(data, f"{part}_mask", None) for part in ("train", "val", "test")]
     if any(mask is None for mask in masks):
         return split_per_class(y)
-    columns = [mask.view(len(y), -1) for mask in masks if mask is not None]
-    number = max(column.size(1) for column in columns)
-    if not 0 <= index < number:
-        raise DataError(f"{name!r} has {number} published splits, 0 to {number - 1}; got {index}.")
-    # Some sets share one test mask among several splits.
-    train, val, test = (
-        column[:, min(index, column.size(1) - 1)].nonzero().view(-1) for column in columns
-    )
-    label = "public" if number == 1 else f"public-{index}"
-    return Split(label, train, val, test, is_published=True)
+    train, val, test = (mask.view(len(y), -1) for mask in masks if mask is not None)
+    return split_from_masks(name, train, val, test, index)
 
 
 def sparse_if_sparse(x: Tensor) -> Tensor | CSR:

@@ -128,6 +128,25 @@ def split_by_fraction(
     return Split(name, torch.cat(parts[0]), torch.cat(parts[1]), torch.cat(parts[2]))
 
 
+def split_from_masks(name: str, train: Tensor, val: Tensor, test: Tensor, index: int) -> Split:
+    """One of the splits that were published with a data set.
+
+    Args:
+        name: Of the data set, for messages.
+        train: Whether each node trains, a column for each split.
+        val: Whether it chooses the epoch.
+        test: Whether it tests. Some sets share one column among several splits.
+        index: Which of the splits.
+    """
+    masks = train, val, test
+    number = max(mask.size(1) for mask in masks)
+    if not 0 <= index < number:
+        raise DataError(f"{name!r} has {number} published splits, 0 to {number - 1}; got {index}.")
+    train, val, test = (mask[:, min(index, mask.size(1) - 1)].nonzero().view(-1) for mask in masks)
+    label = "public" if number == 1 else f"public-{index}"
+    return Split(label, train, val, test, is_published=True)
+
+
 def _shuffled(y: Tensor, seed: int) -> Tensor:
     """The labelled nodes in a random order; NumPy's generator draws the same everywhere."""
     if seed < 0:

@@ -17,7 +17,7 @@ def against_row(results: Sequence[CellResult], label: str) -> dict[tuple[str, st
         others = [name for name in here if name != label]
         if label not in here:
             continue
-        family = [compare(here[label].accuracies, here[name].accuracies) for name in others]
+        family = [compare(here[label].scores, here[name].scores) for name in others]
         for name, comparison in zip(others, corrected(family), strict=True):
             compared[name, dataset] = comparison
     return compared

@@ -65,10 +65,9 @@ class Record:
         """In per cent; NaN where the run failed."""
         return self.metrics.get("test_accuracy", math.nan)
 
-    @property
-    def test_roc_auc(self) -> float:
-        """In per cent; NaN where the run failed, has more than two classes or is an old one."""
-        return self.metrics.get("test_roc_auc", math.nan)
+    def score(self, part: str, metric: str) -> float:
+        """A metric on the `test` or `val` nodes, in per cent; NaN where it was not measured."""
+        return self.metrics.get(f"{part}_{metric}", math.nan)
 
     def to_line(self) -> str:
         """One line of JSON; NaN becomes null."""

@@ -20,19 +20,19 @@ class CellResult:
     failed: tuple[Record, ...]
 
     @property
-    def accuracies(self) -> dict[int, float]:
-        """Test accuracy by seed."""
-        return {record.seed: record.test_accuracy for record in self.finished}
+    def scores(self) -> dict[int, float]:
+        """The cell's metric on the test nodes by seed; NaN where a record does not have it."""
+        return {record.seed: record.score("test", self.cell.metric) for record in self.finished}
 
     @property
     def summary(self) -> Summary | None:
-        """Mean, deviation and interval of the test accuracy; None where nothing finished."""
-        return summarise(list(self.accuracies.values())) if self.finished else None
+        """Mean, deviation and interval of the scores; None where nothing finished."""
+        return summarise(list(self.scores.values())) if self.finished else None
 
     @property
-    def val_accuracy(self) -> float:
-        """Mean over the seeds; what a search goes by."""
-        values = [record.metrics["val_accuracy"] for record in self.finished]
+    def val_score(self) -> float:
+        """The metric on the validation nodes, mean over the seeds; what a search goes by."""
+        values = [record.score("val", self.cell.metric) for record in self.finished]
         return statistics.fmean(values) if values else math.nan
 
 

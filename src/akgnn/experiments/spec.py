@@ -5,9 +5,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from akgnn.data.catalogue import Direction
 from akgnn.training.plan import RunPlan
 
 Shown = Literal["table", "loss", "lambda", "depth"]
+Metric = Literal["accuracy", "roc_auc", "macro_f1"]
+# How readers call them.
+METRIC_NAMES: dict[Metric, str] = {
+    "accuracy": "accuracy",
+    "roc_auc": "ROC-AUC",
+    "macro_f1": "macro F1",
+}
+# Stands in the name of a data set or of a split for the number of the draw.
+DRAW_SIGN = "#"
 
 
 @dataclass(frozen=True)
@@ -30,6 +40,7 @@ class Row:
         seeds: How many seeds.
         published: By data set.
         about: A remark for readers, such as how it differs from the paper's.
+        direction: Whether directed graphs are made undirected or left as they are.
     """
 
     label: str
@@ -39,6 +50,7 @@ class Row:
     seeds: int
     published: Mapping[str, Published]
     about: str
+    direction: Direction = "symmetrised"
 
 
 @dataclass(frozen=True)
@@ -47,10 +59,12 @@ class Cell:
 
     Attributes:
         row: The row.
-        dataset: Name of the data set.
+        dataset: Name of the data set, as the spec writes it.
         point: The values of the settings that the spec varies.
-        template: The plan of seed 0.
-        splits: Whether seed i also draws random split i.
+        template: The plan of seed 0, with the sign `#` where the draw goes.
+        splits: Whether draw i also draws random split i.
+        draws: The runs go round so many draws; None where each seed is a draw of its own.
+        metric: Which metric of the records is the result.
     """
 
     row: Row
@@ -58,13 +72,21 @@ class Cell:
     point: Mapping[str, Any]
     template: RunPlan
     splits: bool
+    draws: int | None = None
+    metric: Metric = "accuracy"
 
     def plan(self, seed: int) -> RunPlan:
         """The plan of one seed."""
-        plan = self.template.with_seed(seed)
-        if self.splits:
-            plan = replace(plan, which=replace(plan.which, split_seed=seed))
-        return plan
+        which = self.template.which
+        draw = seed if self.draws is None else seed % self.draws
+        named = replace(
+            which,
+            dataset=_of_draw(which.dataset, draw),
+            split=None if which.split is None else _of_draw(which.split, draw),
+            split_seed=draw if self.splits else which.split_seed,
+            seed=seed,
+        )
+        return replace(self.template, which=named)
 
     def plans(self, seeds: int | None = None) -> list[RunPlan]:
         """The plans of so many seeds, or of as many as the spec says."""
@@ -81,15 +103,22 @@ class Cell:
         return {**self.row.changes, **self.point}
 
     def command(self, seeds: int) -> str:
-        """The command line that trains the same runs one by one."""
+        """The command line that trains the same runs, for one seed S and its draw G or for all."""
         which = self.template.which
-        words = [f"akgnn train --dataset {self.dataset} --model {self.row.model}"]
+        words = [f"akgnn train --dataset {_of_draw(which.dataset, 'G')} --model {self.row.model}"]
         if self.row.preset != "paper":
             words.append(f"--preset {self.row.preset}")
+        if which.direction != "symmetrised":
+            words.append(f"--direction {which.direction}")
         words += [f"--set {name}={_as_text(value)}" for name, value in self.changes.items()]
+        if which.split is not None:
+            words.append(f"--split {_of_draw(which.split, 'G')}")
         if self.splits:
-            return " ".join([*words, f"--split {which.split} --split-seed S --seed S"])
-        return " ".join([*words, f"--seeds {seeds}"])
+            words.append(f"--split-seed {'S' if self.draws is None else 'G'}")
+        if not (self.splits or DRAW_SIGN in f"{which.dataset}{which.split}"):
+            return " ".join([*words, f"--seeds {seeds}"])
+        explained = [] if self.draws is None else [f" # G is S mod {self.draws}"]
+        return " ".join([*words, "--seed S", *explained])
 
 
 @dataclass(frozen=True)
@@ -123,6 +152,10 @@ class Spec:
     def datasets(self) -> list[str]:
         """The data sets, each once."""
         return list(dict.fromkeys(cell.dataset for cell in self.cells))
+
+
+def _of_draw(text: str, draw: int | str) -> str:
+    return text.replace(DRAW_SIGN, str(draw))
 
 
 def _as_text(value: Any) -> str:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from akgnn.data.catalogue import check_dataset, check_split
+from akgnn.data.catalogue import check_dataset, check_split, is_random_split
 from akgnn.errors import AkgnnError, SettingsError, SpecError, UnknownNameError
 from akgnn.experiments.bundled import spec_names, spec_path
-from akgnn.experiments.spec import Cell, Published, Row, Shown, Spec
+from akgnn.experiments.spec import DRAW_SIGN, Cell, Metric, Published, Row, Shown, Spec
+from akgnn.experiments.toml_lines import TomlLines
 from akgnn.settings import MOST_RUNS, Settings, count
 from akgnn.training.plan import RunPlan, RunSettings
 
@@ -41,22 +42,26 @@ def read_spec(path: Path) -> Spec:
 # The fields of a spec and of its rows, each with what TOML must give and its default; a field
 # without default must be there.
 _NEEDED = object()
-_SPEC_FIELDS: dict[str, tuple[type, Any]] = {
+_Fields = dict[str, tuple[type | tuple[type, ...], Any]]
+_SPEC_FIELDS: _Fields = {
     "title": (str, _NEEDED),
     "about": (str, ""),
     "shows": (str, "table"),
     "datasets": (list, _NEEDED),
     "seeds": (int, 10),
-    "split": (str, None),
+    "draws": (int, None),
+    "split": ((str, dict), {}),
+    "metric": (dict, {}),
     "keep_history": (bool, False),
     "search": (bool, False),
     "vary": (dict, {}),
     "rows": (list, _NEEDED),
 }
-_ROW_FIELDS: dict[str, tuple[type, Any]] = {
+_ROW_FIELDS: _Fields = {
     "label": (str, _NEEDED),
     "model": (str, _NEEDED),
     "preset": (str, "paper"),
+    "direction": (str, "symmetrised"),
     "set": (dict, {}),
     "seeds": (int, None),
     "published": (dict, {}),
@@ -72,33 +77,49 @@ _TYPES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Seeds(Settings):
+class _Counts(Settings):
     seeds: int = count(10, most=MOST_RUNS)
+    draws: int = count(1, most=MOST_RUNS)
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What all rows of a spec share.
+
+    Attributes:
+        datasets: Their names.
+        splits: The split of each data set that does not keep its own.
+        metrics: By data set, where it is another than accuracy.
+        points: Of the grid.
+        draws: How many draws the runs go round.
+    """
+
+    datasets: list[str]
+    splits: dict[str, str]
+    metrics: dict[str, Metric]
+    points: list[dict[str, Any]]
+    draws: int | None
 
 
 class _Reader:
     """Turns the tables of one file into a spec, and knows where in the file each value stands."""
 
     def __init__(self, path: Path, text: str) -> None:
-        self.path, self.lines = path, text.splitlines()
+        self.path, self.lines = path, TomlLines(text)
 
     def spec(self, table: dict[str, Any]) -> Spec:
         values = self._fields(table, _SPEC_FIELDS, None)
         if values["shows"] not in get_args(Shown):
             error = UnknownNameError("kind of page for 'shows':", values["shows"], get_args(Shown))
             raise self._error(error, None, "shows")
-        self._seeds(values["seeds"], None)
-        if values["split"] is not None:
-            try:
-                check_split(values["split"])
-            except AkgnnError as error:
-                raise self._error(error, None, "split") from error
+        self._count("seeds", values["seeds"], None)
+        shared = self._shared(values)
         if not values["rows"]:
             raise self._error("a spec needs at least one [[rows]]", None, "rows")
         cells = []
         for number, row_table in enumerate(values["rows"]):
             row = self._row(row_table, number, values["seeds"])
-            cells += self._cells(row, number, values)
+            cells += self._cells(row, number, shared)
         if not cells:
             raise self._error("the spec has nothing to measure", None, "datasets")
         names = ("title", "about", "shows")
@@ -111,17 +132,90 @@ class _Reader:
             cells=tuple(cells),
         )
 
+    def _shared(self, values: dict[str, Any]) -> _Shared:
+        datasets, draws = values["datasets"], values["draws"]
+        for name in datasets:
+            self._check_dataset(name)
+        if draws is not None:
+            self._count("draws", draws, None)
+        shared = _Shared(
+            datasets,
+            self._splits(values["split"], datasets),
+            self._metrics(values["metric"], datasets),
+            self._points(values["vary"]),
+            draws,
+        )
+        self._check_draws(shared)
+        return shared
+
+    def _check_dataset(self, name: Any) -> None:
+        try:
+            settings = RunSettings.from_mapping({"dataset": name})
+            check_dataset(settings.dataset.replace(DRAW_SIGN, "0"))
+        except AkgnnError as error:
+            raise self._error(error, None, "datasets") from error
+
+    def _splits(self, split: str | dict[str, Any], datasets: list[str]) -> dict[str, str]:
+        """The split of each data set, from one text for all or a table."""
+        splits = dict.fromkeys(datasets, split) if isinstance(split, str) else split
+        for name, text in splits.items():
+            self._check_named("split", name, datasets)
+            if not isinstance(text, str):
+                raise self._error(f"the split of {name} must be text, got {text!r}", None, "split")
+            try:
+                check_split(re.sub(f"-{DRAW_SIGN}$", "-0", text))
+            except AkgnnError as error:
+                raise self._error(error, None, "split") from error
+        return splits
+
+    def _metrics(self, metrics: dict[str, Any], datasets: list[str]) -> dict[str, Metric]:
+        for name, metric in metrics.items():
+            self._check_named("metric", name, datasets)
+            if metric not in get_args(Metric):
+                error = UnknownNameError("metric", str(metric), get_args(Metric))
+                raise self._error(error, None, "metric")
+        return metrics
+
+    def _check_named(self, field: str, name: str, datasets: list[str]) -> None:
+        """Refuse a table with a data set that the spec does not have."""
+        if name not in datasets:
+            raise self._error(UnknownNameError("data set", name, datasets), None, field)
+
+    def _points(self, vary: dict[str, Any]) -> list[dict[str, Any]]:
+        for name, choices in vary.items():
+            if not (isinstance(choices, list) and choices):
+                raise self._error(f"{name} must be a list of values to try", None, name)
+        return [dict(zip(vary, point, strict=True)) for point in itertools.product(*vary.values())]
+
+    def _check_draws(self, shared: _Shared) -> None:
+        """Draws and what they are for must come together."""
+        texts = {"datasets": shared.datasets, "split": shared.splits.values()}
+        signed = [
+            field for field, names in texts.items() if any(DRAW_SIGN in name for name in names)
+        ]
+        if signed and shared.draws is None:
+            message = f"{DRAW_SIGN} stands for the draw, but the field 'draws' is missing"
+            raise self._error(message, None, signed[0])
+        is_drawn = signed or any(map(is_random_split, shared.splits.values()))
+        if shared.draws is not None and not is_drawn:
+            message = f"draws needs a data set or split with {DRAW_SIGN} in its name, or a random"
+            raise self._error(f"{message} split", None, "draws")
+
     def _row(self, table: Any, number: int, seeds: int) -> Row:
         if not isinstance(table, dict):
             raise self._error("rows are written as [[rows]]", None, "rows")
         values = self._fields(table, _ROW_FIELDS, number)
         own = values["seeds"]
         if own is not None:
-            self._seeds(own, number)
+            self._count("seeds", own, number)
         published = {
             name: self._published(value, name, number)
             for name, value in values["published"].items()
         }
+        try:
+            direction = RunSettings(direction=values["direction"]).direction
+        except SettingsError as error:
+            raise self._error(error, number, "direction") from error
         return Row(
             values["label"],
             values["model"],
@@ -130,35 +224,31 @@ class _Reader:
             seeds if own is None else own,
             published,
             values["about"],
+            direction,
         )
 
-    def _cells(self, row: Row, number: int, values: dict[str, Any]) -> list[Cell]:
-        vary = values["vary"]
-        for name, choices in vary.items():
-            if not (isinstance(choices, list) and choices):
-                raise self._error(f"{name} must be a list of values to try", None, name)
-        points = [
-            dict(zip(vary, point, strict=True)) for point in itertools.product(*vary.values())
-        ]
-        unknown = set(row.published) - set(values["datasets"])
+    def _cells(self, row: Row, number: int, shared: _Shared) -> list[Cell]:
+        unknown = set(row.published) - set(shared.datasets)
         if unknown:
-            error = UnknownNameError("data set", min(unknown), values["datasets"])
+            error = UnknownNameError("data set", min(unknown), shared.datasets)
             raise self._error(error, number, min(unknown))
         return [
-            self._cell(row, number, dataset, point, values["split"])
-            for dataset in values["datasets"]
-            for point in points
+            self._cell(row, number, dataset, point, shared)
+            for dataset in shared.datasets
+            for point in shared.points
         ]
 
     def _cell(
-        self, row: Row, number: int, dataset: Any, point: dict[str, Any], split: str | None
+        self, row: Row, number: int, dataset: str, point: dict[str, Any], shared: _Shared
     ) -> Cell:
-        try:
-            which = {"dataset": dataset, "model": row.model, "preset": row.preset, "split": split}
-            settings = RunSettings.from_mapping(which)
-            check_dataset(settings.dataset)
-        except AkgnnError as error:
-            raise self._error(error, None, "datasets") from error
+        split = shared.splits.get(dataset)
+        settings = RunSettings(
+            dataset=dataset,
+            split=split,
+            direction=row.direction,
+            model=row.model,
+            preset=row.preset,
+        )
         try:
             plan = RunPlan.make(settings, {**row.changes, **point})
         except AkgnnError as error:
@@ -170,7 +260,15 @@ class _Reader:
             spoken = {name: place.start() for name, place in places.items() if place}
             blamed = min(spoken, key=spoken.__getitem__) if spoken else "model"
             raise self._error(error, number, blamed) from error
-        return Cell(row, dataset, point, plan, split is not None)
+        return Cell(
+            row,
+            dataset,
+            point,
+            plan,
+            splits=split is not None and is_random_split(split.replace(DRAW_SIGN, "0")),
+            draws=shared.draws,
+            metric=shared.metrics.get(dataset, "accuracy"),
+        )
 
     def _published(self, value: Any, name: str, number: int) -> Published:
         """A number, or [mean, deviation]."""
@@ -184,21 +282,21 @@ class _Reader:
             )
         return Published(*(float(part) for part in values))
 
-    def _seeds(self, seeds: int, row: int | None) -> None:
+    def _count(self, name: str, value: int, row: int | None) -> None:
         try:
-            _Seeds(seeds=seeds)
+            _Counts.from_mapping({name: value})
         except SettingsError as error:
-            raise self._error(error, row, "seeds") from error
+            raise self._error(error, row, name) from error
 
-    def _fields(
-        self, table: dict[str, Any], fields: dict[str, tuple[type, Any]], row: int | None
-    ) -> dict[str, Any]:
+    def _fields(self, table: dict[str, Any], fields: _Fields, row: int | None) -> dict[str, Any]:
         for name, value in table.items():
             if name not in fields:
                 raise self._error(UnknownNameError("field", name, fields), row, name)
             kind = fields[name][0]
-            if type(value) is not kind:
-                raise self._error(f"{name} must be {_TYPES[kind]}, got {value!r}", row, name)
+            kinds = kind if isinstance(kind, tuple) else (kind,)
+            if type(value) not in kinds:
+                expected = " or ".join(_TYPES[kind] for kind in kinds)
+                raise self._error(f"{name} must be {expected}, got {value!r}", row, name)
         for name, (_, default) in fields.items():
             if default is _NEEDED and name not in table:
                 raise self._error(f"the field {name!r} is missing", row, None)
@@ -207,24 +305,4 @@ class _Reader:
     def _error(self, cause: AkgnnError | str, row: int | None, name: str | None) -> SpecError:
         message = str(cause).rstrip(".") if isinstance(cause, str) else str(cause)
         end = "." if isinstance(cause, str) else ""
-        return SpecError(f"{self.path}, line {self._line(row, name)}: {message}{end}")
-
-    def _line(self, row: int | None, name: str | None) -> int:
-        """The line that sets `name` within a row, or outside of all rows; from 1 on."""
-        heads = [k for k, line in enumerate(self.lines) if re.match(r"\s*\[\[\s*rows\s*\]\]", line)]
-        if row is None or row >= len(heads):
-            places = [k for k in range(len(self.lines)) if not heads or k < heads[0]]
-            # A table such as [vary] may stand after the rows.
-            places += [k for k in range(len(self.lines)) if k not in places]
-            first = 0
-        else:
-            first = heads[row]
-            stop = heads[row + 1] if row + 1 < len(heads) else len(self.lines)
-            places = list(range(first, stop))
-        if name is None:
-            return first + 1
-        word = re.compile(rf"(?<![\w-])\"?{re.escape(name)}\"?(?![\w-])")
-        found = [k for k in places if word.search(self.lines[k].partition("#")[0])]
-        if not found and row is not None:
-            return self._line(None, name)
-        return (found[0] if found else first) + 1
+        return SpecError(f"{self.path}, line {self.lines.find(row, name)}: {message}{end}")

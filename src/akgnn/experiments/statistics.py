@@ -19,7 +19,7 @@ class Comparison:
     """One model against another on the same seeds.
 
     Attributes:
-        pairs: How many seeds both have.
+        pairs: How many seeds have a score of both.
         difference: Mean of the first minus mean of the second over those seeds.
         ci95: The 95 % interval of the difference by Student's t.
         t_test: p of the paired t-test.
@@ -47,8 +47,10 @@ class Comparison:
 
 
 def compare(first: Mapping[int, float], second: Mapping[int, float]) -> Comparison:
-    """Compare two models by their accuracies, given by seed; only seeds of both count."""
-    seeds = sorted(set(first) & set(second))
+    """Compare two models by their scores, given by seed; only seeds with both count."""
+    seeds = sorted(
+        seed for seed in set(first) & set(second) if math.isfinite(first[seed] - second[seed])
+    )
     differences = np.array([first[seed] - second[seed] for seed in seeds])
     if len(seeds) < 2:
         mean = float(differences.mean()) if seeds else math.nan

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from akgnn.data.catalogue import graph_name
 from akgnn.experiments.comparisons import against_row
 from akgnn.experiments.results import CellResult
-from akgnn.experiments.spec import Spec
+from akgnn.experiments.spec import METRIC_NAMES, Spec
 from akgnn.experiments.statistics import Comparison
 
 
@@ -22,7 +22,7 @@ def table_of_texts(spec: Spec, results: Sequence[CellResult]) -> list[list[str]]
         key = (cell.row.label, *(str(value) for value in cell.point.values()))
         lines.setdefault(key, {})[cell.dataset] = _shown(result)
     varied = ("K" if name == "num_layers" else name for name in results[0].cell.point)
-    head = ["", *varied, *map(graph_name, spec.datasets)]
+    head = ["", *varied, *_headings(results)]
     return [head, *([*key, *(line[name] for name in spec.datasets)] for key, line in lines.items())]
 
 
@@ -40,12 +40,22 @@ def markdown_comparison(results: Sequence[CellResult]) -> str:
     label = results[0].cell.row.label
     compared = against_row(results, label)
     datasets = list(dict.fromkeys(dataset for _, dataset in compared))
-    head = [f"{label} minus", *map(graph_name, datasets)]
+    here = [result for result in results if result.cell.dataset in datasets]
+    head = [f"{label} minus", *_headings(here)]
     rows = [
         [other, *(_compared(compared[other, name]) for name in datasets)]
         for other in dict.fromkeys(other for other, _ in compared)
     ]
     return _as_markdown([head, *rows])
+
+
+def _headings(results: Sequence[CellResult]) -> list[str]:
+    """The data sets, each once, with the metric where it is another than accuracy."""
+    metrics = {result.cell.dataset: result.cell.metric for result in results}
+    return [
+        graph_name(name) + ("" if metric == "accuracy" else f", {METRIC_NAMES[metric]}")
+        for name, metric in metrics.items()
+    ]
 
 
 def _compared(comparison: Comparison) -> str:
@@ -67,7 +77,9 @@ def _shown(result: CellResult) -> str:
     if summary is None:
         return "failed" if result.failed else "–"
     if any(record.is_search for record in result.finished):
-        return f"{result.val_accuracy:.1f}"
+        return f"{result.val_score:.1f}"
+    if summary.mean != summary.mean:
+        return "–"
     text = f"{summary.mean:.1f}"
     if summary.std == summary.std:
         text += f" ± {summary.std:.1f}"

@@ -71,7 +71,7 @@ def _priority(result: CellResult) -> tuple[bool, bool, int]:
 
 def _response(result: CellResult, data_root: Path | None) -> Response:
     cell = result.cell
-    spectrum, note = _spectrum_of_plan(cell.template, data_root)
+    spectrum, note = _spectrum_of_plan(cell.plan(0), data_root)
     return Response(
         graph_name(cell.dataset),
         tuple(mean_lambda(result)),

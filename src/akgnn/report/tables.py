@@ -10,7 +10,7 @@ from akgnn.data.catalogue import graph_name
 from akgnn.experiments.comparisons import against_row
 from akgnn.experiments.record import Record
 from akgnn.experiments.results import CellResult
-from akgnn.experiments.spec import Cell, Published, Spec
+from akgnn.experiments.spec import METRIC_NAMES, Cell, Published, Spec
 from akgnn.experiments.statistics import Agreement, Comparison, agreement
 from akgnn.report.values import pairs
 from akgnn.training.summary import Summary
@@ -25,7 +25,8 @@ class TableRow:
         about: A remark for readers.
         is_reference: Whether the others are compared with this row.
         summary: Mean, deviation and interval; None where no run finished.
-        accuracies: By seed.
+        scores: By seed.
+        metric: What the scores are.
         published: What the paper prints.
         agreement: Where the published value lies in what was measured.
         comparison: The reference minus this row.
@@ -37,7 +38,8 @@ class TableRow:
     about: str
     is_reference: bool
     summary: Summary | None
-    accuracies: Mapping[int, float]
+    scores: Mapping[int, float]
+    metric: str
     published: Published | None
     agreement: Agreement | None
     comparison: Comparison | None
@@ -79,7 +81,7 @@ class Time:
 
 @dataclass(frozen=True)
 class Scale:
-    """What the drawn intervals of one graph share: the accuracies at their two ends."""
+    """What the drawn intervals of one graph share: the scores at their two ends."""
 
     low: float
     high: float
@@ -97,6 +99,12 @@ class GraphTable:
     name: str
     scale: Scale
     rows: tuple[TableRow, ...]
+
+    @property
+    def caption(self) -> str:
+        """The graph's name, with the metric where it is another than accuracy."""
+        metric = self.rows[0].metric
+        return self.name if metric == METRIC_NAMES["accuracy"] else f"{self.name}, {metric}"
 
     @property
     def others(self) -> list[TableRow]:
@@ -167,7 +175,8 @@ def _row(result: CellResult, reference: str, comparison: Comparison | None) -> T
         about=cell.row.about,
         is_reference=cell.row.label == reference,
         summary=summary,
-        accuracies=result.accuracies,
+        scores=result.scores,
+        metric=METRIC_NAMES[cell.metric],
         published=cell.published,
         agreement=agreement(summary, cell.published.mean) if summary and cell.published else None,
         comparison=comparison,
@@ -215,7 +224,7 @@ def _scale(rows: Sequence[TableRow]) -> Scale:
     """Wide enough for every interval, run and published value of a graph."""
     seen: list[float] = []
     for row in rows:
-        seen += row.accuracies.values()
+        seen += row.scores.values()
         seen += [row.published.mean] if row.published else []
         seen += row.summary.ci95 if row.summary else ()
     seen = [min(100.0, max(0.0, value)) for value in seen if math.isfinite(value)] or [0.0, 100.0]

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from akgnn.data.catalogue import FeatureTransform, load_dataset
+from akgnn.data.catalogue import Direction, FeatureTransform, load_dataset
 from akgnn.data.node_data import NodeData
 from akgnn.models.registry import build_model
 from akgnn.settings import Settings, seed
@@ -24,6 +24,7 @@ class RunSettings(Settings):
         split: As `load_dataset` reads it; the data set's own if None.
         split_seed: Of a random split.
         features: How features are prepared.
+        direction: Whether a directed graph is made undirected or left as it is.
         model: Name of the model.
         preset: Name of the model's preset.
         seed: Of the initial weights and the dropout masks.
@@ -33,6 +34,7 @@ class RunSettings(Settings):
     split: str | None = None
     split_seed: int = seed()
     features: FeatureTransform = "auto"
+    direction: Direction = "symmetrised"
     model: str = "akgnn"
     preset: str = "paper"
     seed: int = seed()
@@ -91,5 +93,6 @@ class RunPlan:
             split=which.split,
             split_seed=which.split_seed,
             features=which.features,
+            direction=which.direction,
             data_root=data_root,
         )
