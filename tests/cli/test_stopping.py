@@ -6,6 +6,14 @@ import pytest
 from akgnn.cli.stopping import stop_requests
 
 
+@pytest.fixture(autouse=True)
+def usual_handlers():
+    """As in a terminal: a program that a shell starts in the background ignores SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_is_noted_and_not_obeyed_at_once(number):
     before = signal.getsignal(number)
