@@ -26,7 +26,7 @@ from torch_geometric.utils import scatter
 
 from akgnn import AKGNN, Graph, NodeData, Noise, TrainSettings, adaptive_propagate, load_dataset
 from akgnn.csr import CSR
-from akgnn.training.loop import make_optimizer
+from akgnn.training.optimizer import make_optimizer
 
 
 def median_ms(tasks: dict[str, Callable[[], Any]], repetitions: int) -> dict[str, float]:

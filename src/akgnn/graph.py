@@ -186,6 +186,15 @@ class Graph:
         return degree.index_add_(0, self.adjacency.pattern.row, weight.double()).to(weight.dtype)
 
     @cached_property
+    def mean_degree(self) -> float:
+        """The mean of the degrees above 0; 1 where there are none.
+
+        Isolated nodes do not count, so that adding one changes nothing for the others.
+        """
+        connected = self.degree[self.degree > 0]
+        return float(connected.double().mean()) if connected.numel() else 1.0
+
+    @cached_property
     def is_symmetric(self) -> bool:
         """Whether A equals its transpose exactly: an undirected graph."""
         source, target = self.edge_index

@@ -15,7 +15,7 @@ LAMBDAS = [1.0, 1 + 1e-9, 1.3, 2.0, 2.7, 10.0, 1e3, 1e6]
 
 
 def conv_at(lambda_max, **options):
-    return AKConv(lambda_max=lambda_max, **options).double()
+    return AKConv(start=lambda_max, **options).double()
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -40,10 +40,10 @@ def test_equals_the_papers_formula_on_any_graph(graph, lambda_max):
     torch.testing.assert_close(conv(x, graph), expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("smooth", [False, True])
-def test_gradcheck(smooth):
+@pytest.mark.parametrize("kernel", ["paper", "smooth", "signed"])
+def test_gradcheck(kernel):
     graph = random_graph(0, num_nodes=7, num_edges=10, weighted=True)
-    conv = conv_at(1.7, smooth=smooth)
+    conv = conv_at(1.7, kernel=kernel)
     x = torch.randn(7, 3, dtype=torch.float64, requires_grad=True)
 
     def run(x, phi):
@@ -61,7 +61,7 @@ def test_starts_as_the_paper_says():
 
 @pytest.mark.parametrize("lambda_max", [1.1, 2.0, 5.0, 400.0])
 def test_the_smooth_form_starts_at_the_same_lambda(lambda_max):
-    conv = AKConv(lambda_max=lambda_max, smooth=True)
+    conv = AKConv(start=lambda_max, kernel="smooth")
     assert float(conv.lambda_max.detach()) == pytest.approx(lambda_max, rel=1e-6)
 
 
@@ -137,8 +137,8 @@ def test_second_graph_is_not_ignored():
 def test_a_dead_relu_stays_at_lambda_one_and_softplus_does_not():
     graph = random_graph(8)
     x = torch.randn(graph.num_nodes, 3)
-    for smooth in (False, True):
-        conv = AKConv(smooth=smooth)
+    for kernel in ("paper", "smooth"):
+        conv, smooth = AKConv(kernel=kernel), kernel == "smooth"
         with torch.no_grad():
             conv.phi.fill_(-0.5)
         conv(x, graph).square().sum().backward()
@@ -147,9 +147,9 @@ def test_a_dead_relu_stays_at_lambda_one_and_softplus_does_not():
 
 
 def test_a_fixed_lambda_does_not_learn():
-    conv = AKConv(lambda_max=3.0, learn=False)
+    conv = AKConv(start=3.0, learn=False)
     assert not conv.phi.requires_grad
-    assert "lambda_max=3.000 (fixed)" in repr(conv)
+    assert "λ=3.000 (fixed)" in repr(conv)
 
 
 def test_row_form_takes_a_directed_graph():
@@ -161,12 +161,14 @@ def test_row_form_takes_a_directed_graph():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"lambda_max": 0.5}, "at least 1, got 0.5"),
-        ({"lambda_max": math.inf}, "finite"),
-        ({"lambda_max": math.nan}, "finite"),
-        ({"lambda_max": 1e39}, "finite"),
-        ({"normalisation": "both"}, "normalisation must be 'sym' or 'row'"),
-        ({"lambda_max": 1.0, "smooth": True}, "above 1"),
+        ({"start": 0.5}, "λ must be at least 1, got 0.5"),
+        ({"start": math.inf}, "The start of λ must be finite, got inf"),
+        ({"start": math.nan}, "finite"),
+        ({"start": 1e39}, "finite"),
+        ({"normalisation": "both"}, "normalisation must be 'sym', 'row' or 'directed', got 'both'"),
+        ({"start": 1.0, "kernel": "smooth"}, "λ must be above 1"),
+        ({"start": -math.inf, "kernel": "signed"}, "The start of τ must be finite"),
+        ({"groups": 0}, "groups must be at least 1, got 0"),
     ],
 )
 def test_wrong_starts_are_refused(options, message):

@@ -6,6 +6,7 @@ import torch
 from akgnn.data.pyg import sparse_if_sparse
 from akgnn.errors import AkgnnError, SettingsError
 from akgnn.layers.dropout import Dropout
+from akgnn.layers.kernels import KERNELS
 from akgnn.models import akgnn as akgnn_module
 from akgnn.models.akgnn import AKGNN
 from akgnn.ops.dropout import Noise
@@ -87,10 +88,10 @@ def test_fixed_lambda_has_no_learning_scalars():
 
 
 @pytest.mark.parametrize(
-    ("readout", "share_weights", "smooth_lambda", "classifier_layers"),
-    list(itertools.product(READOUTS, [True, False], [True, False], [1, 2])),
+    ("readout", "share_weights", "kernel", "classifier_layers"),
+    list(itertools.product(READOUTS, [True, False], list(KERNELS), [1, 2])),
 )
-def test_every_parameter_gets_a_gradient(readout, share_weights, smooth_lambda, classifier_layers):
+def test_every_parameter_gets_a_gradient(readout, share_weights, kernel, classifier_layers):
     graph = random_graph(4)
     model = AKGNN(
         6,
@@ -98,7 +99,7 @@ def test_every_parameter_gets_a_gradient(readout, share_weights, smooth_lambda, 
         3,
         readout=readout,
         share_weights=share_weights,
-        smooth_lambda=smooth_lambda,
+        kernel=kernel,
         classifier_layers=classifier_layers,
     )
     model(torch.rand(graph.num_nodes, 6), graph, Noise(0)).square().sum().backward()

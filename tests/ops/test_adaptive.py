@@ -60,6 +60,68 @@ def test_step_and_gradients_equal_the_dense_formula(weighted, directed, form, a,
             torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
 
 
+def dense_both_ways(graph, h, a, w, v):
+    """C^-1 (a I + w A + v Aᵀ) channel by channel, with C = diag(a + |w| d + |v| e)."""
+    matrix, identity = dense(graph), torch.eye(graph.num_nodes, dtype=torch.float64)
+    into, out = matrix.sum(1), matrix.sum(0)
+    columns = []
+    a, w, v = (x.expand(h.size(1)) for x in (a, w, v))
+    for c, (own, one, other) in enumerate(zip(a, w, v, strict=True)):
+        total = own + one.abs() * into + other.abs() * out
+        alone = (into + out == 0) | (total == 0)
+        kernel = own * identity + one * matrix + other * matrix.T
+        kernel = kernel / torch.where(alone, 1, total)[:, None]
+        columns.append(torch.where(alone[:, None], identity, kernel) @ h[:, c])
+    return torch.stack(columns, 1)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize(
+    ("a", "w", "v"),
+    [(0.7, 1.0, 0.5), (1.0, -0.8, 0.4), (1.0, 0.0, -2.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)],
+)
+@pytest.mark.parametrize("per_channel", [(), (1,), (0, 1, 2)])
+def test_both_ways_equal_the_dense_formula(weighted, directed, a, w, v, per_channel):
+    graph = random_graph(16, weighted=weighted, directed=directed)
+    h = torch.randn(graph.num_nodes, 3, dtype=torch.float64)
+    grad = torch.randn_like(h)
+    spread = torch.tensor([1.0, 0.5, 2.0], dtype=torch.float64)
+    weights = [torch.tensor(x, dtype=torch.float64) for x in (a, w, v)]
+    weights = [x * spread if i in per_channel else x for i, x in enumerate(weights)]
+
+    def with_gradients(function, **options):
+        inputs = [x.detach().clone().requires_grad_() for x in (h, *weights)]
+        out = function(graph, *inputs, **options)
+        return [out, *torch.autograd.grad(out, inputs, grad)]
+
+    expected = with_gradients(dense_both_ways)
+    for function in (adaptive_propagate, adaptive_propagate_reference):
+        found = with_gradients(function, normalisation="row")
+        for one, other in zip(found, expected, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
+
+
+def test_both_ways_of_an_undirected_graph_are_one_way_with_twice_the_weight():
+    graph = random_graph(17, weighted=True)
+    h = torch.randn(graph.num_nodes, 3, dtype=torch.float64)
+    both = adaptive_propagate(graph, h, 0.7, -0.3, -0.3, normalisation="row")
+    torch.testing.assert_close(both, adaptive_propagate(graph, h, 0.7, -0.6, normalisation="row"))
+
+
+def test_out_neighbours_alone_are_the_turned_graph():
+    graph = random_graph(18, directed=True)
+    h = torch.randn(graph.num_nodes, 3, dtype=torch.float64)
+    out = adaptive_propagate(graph, h, 0.7, 0.0, 1.3, normalisation="row")
+    turned = adaptive_propagate(graph.transpose, h, 0.7, 1.3, normalisation="row")
+    torch.testing.assert_close(out, turned)
+
+
+def test_out_neighbours_need_the_row_form():
+    with pytest.raises(SettingsError, match="out_weight needs normalisation='row'"):
+        adaptive_propagate(random_graph(19), torch.ones(12, 1), 1.0, 1.0, 1.0)
+
+
 @given(graphs(), st.sampled_from(FORMS), SELF, NEIGHBOUR)
 def test_any_graph_equals_the_specification(graph, form, a, w):
     h = torch.randn(graph.num_nodes, 2, dtype=torch.float64)

@@ -19,6 +19,8 @@ def test_rows_become_columns():
     assert history.to_dict() == {name: [value] for name, value in row.items()} | {
         "lambda_max": [[2.0]],
         "val_roc_auc": [],
+        "neighbour_share": [],
+        "start": [],
     }
     assert History(**history.to_dict()) == history
 
@@ -41,3 +43,13 @@ def test_a_column_that_was_not_begun_stays_empty():
     history.append(**ROW, val_roc_auc=70.0)
     assert len(history) == 2
     assert history.val_roc_auc == []
+
+
+def test_the_epochs_of_one_start_are_a_history_of_their_own():
+    history, alone = History(), History()
+    for number, loss in ((0, 3.0), (0, 2.0), (1, 5.0), (1, 4.0)):
+        row = {**ROW, "val_loss": loss}
+        history.append(**row, start=number, neighbour_share=[0.5])
+        if number == 1:
+            alone.append(**row, neighbour_share=[0.5])
+    assert history.of_start(1) == alone

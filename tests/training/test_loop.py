@@ -11,8 +11,9 @@ from akgnn.models.akgnn import AKGNN
 from akgnn.models.gcn import GCN
 from akgnn.models.gprgnn import GPRGNN
 from akgnn.models.pgso import PGSO
-from akgnn.training.loop import fit, make_optimizer
+from akgnn.training.loop import fit
 from akgnn.training.metrics import roc_auc
+from akgnn.training.optimizer import make_optimizer
 from akgnn.training.settings import TrainSettings
 
 DATA = load_dataset("csbm:num_nodes=400,homophily=0.8,signal=6")
@@ -206,7 +207,7 @@ def test_weights_that_mix_propagations_are_not_penalised(first_only):
 
 def test_the_scalars_can_be_drawn_back_to_their_start():
     settings = TrainSettings(learning_rate=0.1, phi_weight_decay=0.5, phi_decays_to="start")
-    model = build(num_layers=2, smooth_lambda=True)
+    model = build(num_layers=2, kernel="smooth")
     optimizer = make_optimizer(model, settings)
     assert optimizer.param_groups[-1]["weight_decay"] == 0
     with torch.no_grad():

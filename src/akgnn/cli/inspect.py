@@ -36,8 +36,8 @@ def inspect(
             all_pass, low_pass = kernel.filter_weights
             layers.append(
                 {
-                    "lambda_max": float(kernel.lambda_max),
-                    "self_weight": float(kernel.self_weight),
+                    "lambda_max": float(kernel.scalar),
+                    "self_weight": float(kernel.scalar - 1),
                     "all_pass": float(all_pass),
                     "low_pass": float(low_pass),
                     "response": kernel.frequency_response(frequency).tolist(),

@@ -32,6 +32,9 @@ def train(
     ),
     model: str | None = typer.Option(None, help="Model; `akgnn models` lists them.  [akgnn]"),
     preset: str | None = typer.Option(None, help="Settings by name.  [paper]"),
+    kernel: str | None = typer.Option(
+        None, help="Kernel of akgnn: paper, smooth or signed; short for --set kernel=NAME."
+    ),
     changes: list[str] = typer.Option(
         [], "--set", metavar="NAME=VALUE", help="Change one setting of the preset; repeatable."
     ),
@@ -81,7 +84,8 @@ def train(
         folders = [RunFolder(path) for path in paths]
         if several is not None and RunFolder(out).holds_run():
             raise RunFolderError(f"{out} holds a single run; --seeds needs a folder of its own.")
-    plan = _plan(given, _parsed(changes), folders, resume)
+    named = {} if kernel is None else {"kernel": kernel}
+    plan = _plan(given, {**named, **_parsed(changes)}, folders, resume)
     plans = [plan] if several is None else [plan.with_seed(number) for number in several]
 
     data = plan.load(data_root).to(place)

@@ -3,14 +3,15 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from akgnn.data.node_data import NodeData
 from akgnn.training.history import History
 from akgnn.training.plan import RunPlan
-from akgnn.training.record import number, numbers, parse_data, parse_history, text
+from akgnn.training.record import number, numbers, parse_data, parse_history, parse_starts, text
 from akgnn.training.run import RunResult, metrics_of
+from akgnn.training.starts import TriedStart
 
 FORMAT = "akgnn-record-1"
 # In the name of a split whose test nodes were taken away.
@@ -29,6 +30,8 @@ class Record:
         environment: Device, threads, and when the run ended.
         metrics: Accuracies, losses and epochs by name; empty where it failed.
         lambda_max: λ of every layer at the best epoch.
+        neighbour_share: What every layer takes from neighbours at the best epoch.
+        starts: The starts that were tried, where there were several.
         seconds: Time of the training.
         peak_memory: The most memory the process held, in MiB.
         history: Every epoch, where the experiment asks for it.
@@ -41,6 +44,8 @@ class Record:
     environment: Mapping[str, Any]
     metrics: Mapping[str, float]
     lambda_max: tuple[float, ...]
+    neighbour_share: tuple[float, ...]
+    starts: tuple[TriedStart, ...]
     seconds: float
     peak_memory: float
     history: History | None
@@ -79,6 +84,8 @@ class Record:
             **values,
             "metrics": metrics,
             "lambda_max": [_rounded(value) for value in self.lambda_max],
+            "neighbour_share": [_rounded(value) for value in self.neighbour_share],
+            "starts": [asdict(start) for start in self.starts],
             "history": None if self.history is None else _short(self.history),
         }
         return json.dumps(content, allow_nan=False)
@@ -98,6 +105,8 @@ class Record:
             environment={text(key): value for key, value in content["environment"].items()},
             metrics={text(key): number(value) for key, value in content["metrics"].items()},
             lambda_max=tuple(numbers(content["lambda_max"])),
+            neighbour_share=tuple(numbers(content.get("neighbour_share", []))),
+            starts=parse_starts(content.get("starts", [])),
             seconds=number(content["seconds"]),
             peak_memory=number(content["peak_memory"]),
             history=None if history is None else parse_history(history),
@@ -123,6 +132,8 @@ def finished_record(
         environment=environment,
         metrics=metrics_of(result.fit),
         lambda_max=result.fit.lambda_max,
+        neighbour_share=result.fit.neighbour_share,
+        starts=result.fit.starts,
         seconds=round(result.fit.seconds, 3),
         peak_memory=memory,
         history=result.fit.history,
@@ -134,7 +145,7 @@ def failed_record(
 ) -> Record:
     """The record of a run that came to nothing."""
     printable = "".join(char if char.isprintable() else " " for char in error)
-    return Record(plan, printable, {}, versions, environment, {}, (), 0.0, 0.0, None)
+    return Record(plan, printable, {}, versions, environment, {}, (), (), (), 0.0, 0.0, None)
 
 
 def without_test(data: NodeData) -> NodeData:

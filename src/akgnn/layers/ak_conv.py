@@ -1,22 +1,23 @@
 """AKConv: one propagation layer of the paper, which owns one scalar."""
 
-import math
-from typing import cast, get_args
+from typing import Literal, cast, get_args
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from akgnn.errors import SettingsError
 from akgnn.graph import Graph
-from akgnn.ops.adaptive import Normalisation, adaptive_propagate
+from akgnn.layers.kernels import Kernel, find_kernel
+from akgnn.ops.adaptive import Weight, adaptive_propagate
+
+Form = Literal["sym", "row", "directed"]
 
 # Beyond this float32 has no numbers.
 _LARGEST = 1e38
 
 
 class AKConv(nn.Module):
-    r"""Adaptive propagation with a learned balance between all-pass and low-pass.
+    r"""Adaptive propagation with a learned balance between a node and its neighbours.
 
     From "Adaptive Kernel Graph Neural Network" (AAAI 2022), equations 4 to 6:
 
@@ -28,17 +29,21 @@ class AKConv(nn.Module):
     where A is the adjacency matrix and D_k the diagonal of A_k's row sums. Because 2 / λ cancels,
     this is GCN's kernel with the self-loop weight r = λ - 1 learned instead of 1. A large λ keeps
     a node's own signal (all-pass); λ = 1 is a plain average over neighbours (low-pass); λ = 2,
-    the start, is GCN.
+    the start, is GCN. Other kernels give the self-loop and the edges other weights, of either sign
+    for the edges; see `akgnn.layers.kernels`.
 
     `conv(x, graph)` takes a `Graph`, built once; `conv(x, edge_index, edge_weight)` takes PyG's
     tensors, and builds the graph anew each time. The result must not be changed in place
-    (`relu_`) while λ is learned: the gradient of λ needs it.
+    (`relu_`) while φ is learned: its gradient needs it.
 
     Args:
-        lambda_max: Where λ starts.
-        learn: Whether λ is learned.
-        smooth: λ = 1 + softplus(φ) instead: it never stops learning, where relu does once φ < 0.
-        normalisation: `"sym"`, as in the paper, or `"row"`, D_k^-1 A_k, which directed graphs need.
+        kernel: A name in `KERNELS`, or a `Kernel`.
+        start: Where its scalar starts, λ or τ; the kernel's own start if not given.
+        learn: Whether the scalar is learned.
+        groups: How many scalars there are, each for its own equal part of the channels.
+        normalisation: `"sym"`, as in the paper; `"row"`, D_k^-1 A_k, which directed graphs need;
+            or `"directed"`, the row form over in-neighbours and out-neighbours, each with scalars
+            of their own.
     """
 
     phi: nn.Parameter
@@ -46,58 +51,85 @@ class AKConv(nn.Module):
     def __init__(
         self,
         *,
-        lambda_max: float = 2.0,
+        kernel: str | Kernel = "paper",
+        start: float | None = None,
         learn: bool = True,
-        smooth: bool = False,
-        normalisation: Normalisation = "sym",
+        groups: int = 1,
+        normalisation: Form = "sym",
     ) -> None:
         super().__init__()
-        if not (lambda_max > 1 or (lambda_max == 1 and not smooth)) or lambda_max > _LARGEST:
-            bound = "above 1" if smooth else "at least 1"
-            raise SettingsError(f"lambda_max must be finite and {bound}, got {lambda_max}.")
-        if normalisation not in get_args(Normalisation):
-            raise SettingsError(f"normalisation must be 'sym' or 'row', got {normalisation!r}.")
-        self.start = lambda_max
-        self.smooth = smooth
-        self.normalisation: Normalisation = normalisation
-        self.phi = nn.Parameter(torch.empty(()), requires_grad=learn)
+        if normalisation not in get_args(Form):
+            raise SettingsError(
+                f"normalisation must be 'sym', 'row' or 'directed', got {normalisation!r}."
+            )
+        if groups < 1:
+            raise SettingsError(f"groups must be at least 1, got {groups}.")
+        self.kernel = find_kernel(kernel) if isinstance(kernel, str) else kernel
+        self.start = self.kernel.start if start is None else start
+        self.phi_start = _phi_of(self.kernel, self.start)
+        self.groups = groups
+        self.normalisation: Form = normalisation
+        ways = 2 if normalisation == "directed" else 1
+        shape = () if ways == groups == 1 else (ways, groups)
+        self.phi = nn.Parameter(torch.empty(shape), requires_grad=learn)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Put λ back to its start."""
+        """Put the scalars back to their start."""
         nn.init.constant_(self.phi, self.phi_start)
 
-    @property
-    def phi_start(self) -> float:
-        """Where φ starts."""
-        r = self.start - 1
-        # The inverse of softplus, written so that a large r does not overflow.
-        return r + math.log(-math.expm1(-r)) if self.smooth else r
+    def restart(self, start: float) -> None:
+        """Put the scalars to another start."""
+        self.start, self.phi_start = start, _phi_of(self.kernel, start)
+        self.reset_parameters()
 
     @property
-    def self_weight(self) -> Tensor:
-        """The weight r = λ - 1 of the self-loop."""
-        return F.softplus(self.phi) if self.smooth else F.relu(self.phi)
+    def scalar(self) -> Tensor:
+        """λ or τ, in the shape of φ."""
+        return self.kernel.scalar(self.phi)
 
     @property
-    def lambda_max(self) -> Tensor:
-        """λ, the maximal eigenvalue that the kernel assumes of the Laplacian (Eq. 4)."""
-        return 1 + self.self_weight
+    def lambda_max(self) -> Tensor | None:
+        """λ, the maximal eigenvalue that the kernel assumes of the Laplacian (Eq. 4), if any."""
+        return self.kernel.lambda_max(self.phi)
 
     @property
     def filter_weights(self) -> tuple[Tensor, Tensor]:
-        """The weights of the all-pass and the low-pass filter in Eq. 3; they add up to 2."""
-        lambda_max = self.lambda_max
-        return (2 * lambda_max - 2) / lambda_max, 2 / lambda_max
+        """The weights of the all-pass and the low-pass filter in Eq. 3; their sizes add up to 2."""
+        return self.kernel.filter_weights(self.phi)
 
     def frequency_response(self, frequency: Tensor) -> Tensor:
         """What a graph frequency μ, an eigenvalue of the normalised Laplacian, is multiplied by.
 
-        It is 1 - μ / λ: the plain kernel of Eq. 5, halved so that μ = 0 passes unchanged. The
-        renormalised kernel has no common eigenvectors with the Laplacian unless all degrees are
-        equal, so for it this is a guide, not an identity.
+        It is that of the plain kernel of Eq. 5, halved so that μ = 0 passes unchanged: 1 - μ / λ
+        for the paper's. The renormalised kernel has no common eigenvectors with the Laplacian
+        unless all degrees are equal, so for it this is a guide, not an identity.
         """
-        return 1 - frequency / self.lambda_max
+        return self.kernel.frequency_response(self.phi, frequency)
+
+    def weights(self, graph: Graph) -> tuple[Weight, ...]:
+        """The self weight, the neighbour weight and, if directed, the weight of out-neighbours.
+
+        Each is one number, or one for each group.
+        """
+        if self.normalisation != "directed":
+            return self.kernel.weights(self.phi.view(-1), graph.mean_degree)
+        # Brought to one self weight: only the ratios to it matter.
+        own, into = self.kernel.weights(self.phi[0], graph.mean_degree)
+        other, out = self.kernel.weights(self.phi[1], graph.transpose.mean_degree)
+        return own * other, into * other, out * own
+
+    def neighbour_share(self, graph: Graph) -> Tensor:
+        """The part of a node's new signal that comes from its neighbours, at the mean degree.
+
+        From -1, its neighbours subtracted and nothing else, through 0, its own signal alone, to 1,
+        the plain average over neighbours. Shape (groups,), or (2, groups) if directed.
+        """
+        ones = self.phi.new_ones(self.groups)
+        own, *others = (ones * weight for weight in self.weights(graph))
+        degrees = (graph.mean_degree, graph.transpose.mean_degree)[: len(others)]
+        parts = torch.stack([w * degree for w, degree in zip(others, degrees, strict=True)])
+        return (parts / (own + parts.abs().sum(0))).squeeze(0)
 
     def forward(
         self, x: Tensor, graph: Graph | Tensor, edge_weight: Tensor | None = None
@@ -107,15 +139,38 @@ class AKConv(nn.Module):
             graph = Graph.from_edge_index(graph, edge_weight, num_nodes=x.size(0))
         elif edge_weight is not None:
             raise SettingsError("edge_weight goes with edge_index; a Graph holds its own weights.")
-        return adaptive_propagate(graph, x, self.self_weight, normalisation=self.normalisation)
+        weights = [_spread(weight, self.groups, x.size(1)) for weight in self.weights(graph)]
+        form: Literal["sym", "row"] = "sym" if self.normalisation == "sym" else "row"
+        return adaptive_propagate(graph, x, *weights, normalisation=form)
 
     def extra_repr(self) -> str:
-        """Settings and the present λ, for `print(model)`."""
+        """Settings and the present scalar, for `print(model)`."""
         learned = "learned" if self.phi.requires_grad else "fixed"
-        return f"lambda_max={self.lambda_max.item():.3f} ({learned}), {self.normalisation}"
+        scalars = ", ".join(f"{value:.3f}" for value in self.scalar.detach().view(-1).tolist())
+        return f"{self.kernel.symbol}={scalars} ({learned}), {self.normalisation}"
 
     def __call__(
         self, x: Tensor, graph: Graph | Tensor, edge_weight: Tensor | None = None
     ) -> Tensor:
         """As `forward`."""
         return cast(Tensor, super().__call__(x, graph, edge_weight))
+
+
+def _phi_of(kernel: Kernel, start: float) -> float:
+    if not abs(start) <= _LARGEST:
+        raise SettingsError(f"The start of {kernel.symbol} must be finite, got {start}.")
+    try:
+        return kernel.phi_of(start)
+    except ValueError as error:
+        raise SettingsError(f"{error}, got {start}.") from error
+
+
+def _spread(weight: Weight, groups: int, channels: int) -> Weight:
+    """Weights of groups as weights of channels."""
+    if groups == 1 or not isinstance(weight, Tensor):
+        return weight
+    if channels % groups:
+        raise SettingsError(
+            f"{channels} channels cannot be shared out evenly among {groups} groups."
+        )
+    return weight.repeat_interleave(channels // groups)

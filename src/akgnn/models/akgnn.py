@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from akgnn.csr import CSR
 from akgnn.errors import SettingsError
 from akgnn.graph import Graph
-from akgnn.layers.ak_conv import AKConv
+from akgnn.layers.ak_conv import AKConv, Form
 from akgnn.layers.dropout import Dropout
+from akgnn.layers.kernels import Start, find_kernel
 from akgnn.layers.linear import Initialisation, Linear, multiply
 from akgnn.layers.node_dropout import NodeDropout
-from akgnn.ops.adaptive import Normalisation
 from akgnn.ops.dropout import Noise
 from akgnn.settings import Settings, count, rate
 
@@ -44,13 +44,16 @@ class AKGNNSettings(Settings):
             the nodes.
         readout: How H^(1) … H^(K) become one; `last` leaves the readout out. Where propagation
             comes first, the features are among them as H^(0).
-        normalisation: Symmetric, as in the paper, or by row.
+        kernel: How a layer weighs a node against its neighbours; a name in `KERNELS`.
+        kernel_start: Where the kernel's scalar starts, λ or τ; the kernel's own start if None.
+        groups: Scalars a layer, each for its own equal part of the channels.
+        normalisation: Symmetric, as in the paper; by row; or by row with in- and out-neighbours
+            apart, for directed graphs.
         classifier_layers: Depth of the classifier.
         activation: The non-linearity after the transform.
         initialisation: Of the weight matrices.
         transform_bias: Whether the transform X W* has a bias.
-        learn_lambda: False fixes λ at 2.
-        smooth_lambda: λ = 1 + softplus(φ) instead of 1 + relu(φ).
+        learn_lambda: False fixes the kernel at its start, which is λ = 2 for the paper's.
         share_weights: False gives each layer its own weight matrix and non-linearity instead of
             the one shared transform (the paper's parameterisation trick).
     """
@@ -65,13 +68,15 @@ class AKGNNSettings(Settings):
     classifier_dropout: float = rate(0.6)
     batch_norm: bool = False
     readout: Literal["sum", "mean", "max", "concat", "last"] = "sum"
-    normalisation: Normalisation = "sym"
+    kernel: str = "paper"
+    kernel_start: float | None = None
+    groups: int = count(1, most=1_000_000)
+    normalisation: Form = "sym"
     classifier_layers: int = count(1, most=1000)
     activation: Literal["relu", "leaky_relu"] = "relu"
     initialisation: Initialisation = "glorot_normal"
     transform_bias: bool = True
     learn_lambda: bool = True
-    smooth_lambda: bool = False
     share_weights: bool = True
 
     def __post_init__(self) -> None:
@@ -80,6 +85,15 @@ class AKGNNSettings(Settings):
             raise SettingsError(
                 "order='propagate-first' has one transform, after all layers; "
                 "share_weights=False, one for each layer, needs order='transform-first'."
+            )
+        find_kernel(self.kernel)
+        if self.groups > 1 and self.order == "propagate-first":
+            # There the channels are the features, which no group of hidden channels follows.
+            raise SettingsError("groups above 1 need order='transform-first'.")
+        if self.hidden_channels % self.groups:
+            raise SettingsError(
+                f"hidden_channels={self.hidden_channels} cannot be shared out evenly among "
+                f"groups={self.groups}."
             )
         if self.batch_norm and self.order == "transform-first":
             raise SettingsError("batch_norm needs order='propagate-first'.")
@@ -147,8 +161,10 @@ class AKGNN(nn.Module):
         )
         self.layers = nn.ModuleList(
             AKConv(
+                kernel=settings.kernel,
+                start=settings.kernel_start,
                 learn=settings.learn_lambda,
-                smooth=settings.smooth_lambda,
+                groups=settings.groups,
                 normalisation=settings.normalisation,
             )
             for _ in range(settings.num_layers)
@@ -173,9 +189,32 @@ class AKGNN(nn.Module):
         )
 
     @property
-    def lambda_max(self) -> Tensor:
-        """λ of every layer, shape (K,)."""
-        return torch.stack([cast(AKConv, layer).lambda_max for layer in self.layers])
+    def lambda_max(self) -> Tensor | None:
+        """λ of every layer, shape (K,), or (K, ways, groups); None for a kernel without."""
+        values = [cast(AKConv, layer).lambda_max for layer in self.layers]
+        known = [value for value in values if value is not None]
+        return torch.stack(known) if known else None
+
+    @property
+    def kernel_starts(self) -> tuple[Start, ...]:
+        """The starts that the kernel is best trained from; none where the settings name one."""
+        settings = self.settings
+        if settings.kernel_start is not None or not settings.learn_lambda:
+            return ()
+        return find_kernel(settings.kernel).learning.starts
+
+    def restart(self, start: Start, graph: Graph) -> None:
+        """Put the scalars of all layers to a start."""
+        for module in self.layers:
+            layer = cast(AKConv, module)
+            scalar = start.scalar
+            layer.restart(layer.kernel.gcn(graph.mean_degree) if scalar == "gcn" else scalar)
+
+    def neighbour_share(self, graph: Graph) -> Tensor:
+        """What each layer takes from neighbours, from -1 to 1; shape (K, ways · groups)."""
+        return torch.stack(
+            [cast(AKConv, layer).neighbour_share(graph).view(-1) for layer in self.layers]
+        )
 
     def forward(self, x: Tensor | CSR, graph: Graph, noise: Noise | None = None) -> Tensor:
         """Class scores (logits), shape (nodes, classes).

@@ -5,13 +5,20 @@ With d the degrees and c = a + |w| d, one step is
     symmetric:  h_out = c^-1/2 (a I + w A) c^-1/2 h_in
     row:        h_out = c^-1   (a I + w A)        h_in
 
+On a directed graph the row form may also take the out-neighbours, with a weight v of their own and
+their number e:
+
+    both ways:  h_out = c^-1 (a I + w A + v Aᵀ) h_in,   c = a + |w| d + |v| e
+
 The paper's renormalised kernel A*_k is the symmetric form with a = λ_k - 1 and w = 1: the factor
 2 / λ_k of its A_k cancels in D_k^-1/2 A_k D_k^-1/2. An isolated node keeps its signal for every
 a > 0, since a / c = 1; it keeps it at a = 0 too, where the formula reads 0 / 0.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Literal
 
 import torch
@@ -36,6 +43,7 @@ def adaptive_propagate(
     h: Tensor,
     self_weight: Weight,
     neighbour_weight: Weight = 1.0,
+    out_weight: Weight | None = None,
     *,
     normalisation: Normalisation = "sym",
 ) -> Tensor:
@@ -43,7 +51,7 @@ def adaptive_propagate(
 
     The graph's matrix is fixed and only scalings are learned, so the backward pass is the same
     operator once more and a few row-wise dot products: O(edges × channels) time, O(nodes ×
-    channels) memory. Gradients reach `h` and both weights; second derivatives are not defined. The
+    channels) memory. Gradients reach `h` and all weights; second derivatives are not defined. The
     result is kept for the backward pass where a weight learns: do not change it in place.
 
     Args:
@@ -51,11 +59,17 @@ def adaptive_propagate(
         h: Node signals, shape (nodes, channels).
         self_weight: a ≥ 0, one number or one per channel.
         neighbour_weight: w of either sign, one number or one per channel.
+        out_weight: v of either sign, of the nodes that a node's own edges lead to; row form only.
         normalisation: `"sym"` or `"row"`.
     """
     check_signal(graph, h)
-    _check_kernel(graph, h, self_weight, neighbour_weight, normalisation)
-    out: Tensor = _AdaptivePropagate.apply(graph, h, self_weight, neighbour_weight, normalisation)
+    weights = {
+        "self_weight": self_weight,
+        "neighbour_weight": neighbour_weight,
+        **({} if out_weight is None else {"out_weight": out_weight}),
+    }
+    _check_kernel(graph, h, weights, normalisation)
+    out: Tensor = _AdaptivePropagate.apply(graph, h, normalisation, *weights.values())
     return out
 
 
@@ -64,27 +78,35 @@ def adaptive_propagate_reference(
     h: Tensor,
     self_weight: Weight,
     neighbour_weight: Weight = 1.0,
+    out_weight: Weight | None = None,
     *,
     normalisation: Normalisation = "sym",
 ) -> Tensor:
     """The specification of `adaptive_propagate`: the formula, edge by edge, left to autograd."""
-    a = torch.as_tensor(self_weight, dtype=h.dtype, device=h.device)
-    w = torch.as_tensor(neighbour_weight, dtype=h.dtype, device=h.device)
-    source, target = graph.edge_index
-    weight = torch.ones_like(source) if graph.edge_weight is None else graph.edge_weight
 
-    degree = graph.degree.to(h.dtype).unsqueeze(1)
-    c = a + w.abs() * degree
-    alone = (degree == 0) | (c == 0)
+    def tensor(weight: Weight) -> Tensor:
+        return torch.as_tensor(weight, dtype=h.dtype, device=h.device)
+
+    a = tensor(self_weight)
+    ways = [(graph, tensor(neighbour_weight))]
+    if out_weight is not None:
+        ways.append((graph.transpose, tensor(out_weight)))
+    degrees = [way.degree.to(h.dtype).unsqueeze(1) for way, _ in ways]
+    c = a + sum(w.abs() * degree for (_, w), degree in zip(ways, degrees, strict=True))
+    alone = (sum(degrees) == 0) | (c == 0)
     c = torch.where(alone, 1, c)
     left, right = (c**-0.5, c**-0.5) if normalisation == "sym" else (1 / c, torch.ones_like(c))
-    messages = weight.to(h.dtype).unsqueeze(1) * (right * h)[source]
-    neighbours = torch.zeros_like(h).index_add(0, target, messages)
-    return torch.where(alone, h, left * (a * right * h + w * neighbours))
+    total = a * right * h
+    for way, w in ways:
+        source, target = way.edge_index
+        weight = torch.ones_like(source) if way.edge_weight is None else way.edge_weight
+        messages = weight.to(h.dtype).unsqueeze(1) * (right * h)[source]
+        total = total + w * torch.zeros_like(h).index_add(0, target, messages)
+    return torch.where(alone, h, left * total)
 
 
 def _check_kernel(
-    graph: Graph, h: Tensor, a: Weight, w: Weight, normalisation: Normalisation
+    graph: Graph, h: Tensor, weights: Mapping[str, Weight], normalisation: Normalisation
 ) -> None:
     if normalisation not in ("sym", "row"):
         raise SettingsError(f"normalisation must be 'sym' or 'row', got {normalisation!r}.")
@@ -98,7 +120,9 @@ def _check_kernel(
             "The symmetric kernel needs an undirected graph and this one is directed; "
             "use graph.symmetrised(), or normalisation='row'."
         )
-    for name, weight in (("self_weight", a), ("neighbour_weight", w)):
+    if normalisation == "sym" and "out_weight" in weights:
+        raise SettingsError("out_weight needs normalisation='row'.")
+    for name, weight in weights.items():
         size = weight.numel() if isinstance(weight, Tensor) else 1
         if size not in (1, h.size(1)):
             raise SettingsError(
@@ -106,6 +130,7 @@ def _check_kernel(
             )
         if not isinstance(weight, Tensor) and not math.isfinite(weight):
             raise SettingsError(f"{name} must be finite, got {weight}.")
+    a = weights["self_weight"]
     # On a GPU the question would make the processor wait for the answer.
     is_negative = bool((a < 0).any()) if isinstance(a, Tensor) and a.device.type == "cpu" else False
     if is_negative or (not isinstance(a, Tensor) and a < 0):
@@ -113,59 +138,96 @@ def _check_kernel(
 
 
 @dataclass(frozen=True)
+class _Way:
+    """The neighbours on one side of a node: those its edges come from, or those they lead to.
+
+    Attributes:
+        matrix: Whose row i holds i's neighbours on this side.
+        transpose: The same turned round, for the backward pass.
+        degree: Their weighted number, a column.
+        weight: What the sum over them is multiplied by.
+    """
+
+    matrix: CSR
+    transpose: CSR
+    degree: Tensor
+    weight: Weight
+
+    @property
+    def size(self) -> Tensor:
+        """Their share of c."""
+        w = self.weight
+        return (w.abs() if isinstance(w, Tensor) else abs(w)) * self.degree
+
+
+@dataclass(frozen=True)
 class _Kernel:
-    """The matrix diag(left) · w A · diag(right) + diag(own) of one step.
+    """The matrix Σ diag(left) · w A · diag(right) + diag(own) of one step, over one or two ways.
 
     Scalings are columns that broadcast over the channels: one, or one per channel.
 
     Attributes:
+        ways: The in-neighbours, and the out-neighbours where they count too.
         inverse: 1 / c; 0 where c = 0, and for isolated nodes.
         own: What a node keeps of itself, a / c; 1 where c = 0, and for isolated nodes.
         left: Scales the sum over neighbours.
         right: Scales a signal before it is summed; None for 1.
     """
 
-    graph: Graph
-    w: Weight
-    degree: Tensor
+    ways: tuple[_Way, ...]
     inverse: Tensor
     own: Tensor
     left: Tensor
     right: Tensor | None
 
     @classmethod
-    def build(cls, graph: Graph, h: Tensor, a: Weight, w: Weight, form: Normalisation) -> "_Kernel":
+    def build(
+        cls, graph: Graph, h: Tensor, form: Normalisation, a: Weight, *weights: Weight
+    ) -> "_Kernel":
         # Powers of degrees and sums over nodes need more digits than bfloat16 has.
         dtype = torch.float64 if h.dtype == torch.float64 else torch.float32
-        degree = graph.degree.to(dtype).unsqueeze(1)
-        # Copies: a weight that is changed in place later must not change the backward pass.
-        if isinstance(a, Tensor):
-            a = a.to(dtype, copy=True).reshape(-1)
-        if isinstance(w, Tensor):
-            w = w.to(dtype, copy=True).reshape(-1)
-        c = a + (w.abs() if isinstance(w, Tensor) else abs(w)) * degree
+
+        def copied(weight: Weight) -> Weight:
+            # A weight that is changed in place later must not change the backward pass.
+            if isinstance(weight, Tensor):
+                return weight.to(dtype, copy=True).reshape(-1)
+            return weight
+
+        def way(graph: Graph, weight: Weight) -> _Way:
+            degree = graph.degree.to(dtype).unsqueeze(1)
+            return _Way(graph.adjacency, graph.transpose.adjacency, degree, copied(weight))
+
+        sides = (graph, graph.transpose) if len(weights) > 1 else (graph,)
+        ways = tuple(way(side, weight) for side, weight in zip(sides, weights, strict=True))
+        a = copied(a)
+        c = a + reduce(torch.add, (way.size for way in ways))
         # An isolated node keeps its signal whatever a is. Left to the formula, its share of the
         # gradient of a would be a difference of two numbers of the size of 1 / a.
         # Written so that a NaN stays one and is found.
+        degree = reduce(torch.add, (way.degree for way in ways))
         connected = ~((c <= 0) | (degree == 0))
         inverse = torch.where(connected, 1 / c, 0)
         own = torch.where(connected, a * inverse, 1)
         left = inverse.sqrt() if form == "sym" else inverse
-        return cls(graph, w, degree, inverse, own, left, left if form == "sym" else None)
+        return cls(ways, inverse, own, left, left if form == "sym" else None)
 
-    def sum_neighbours(self, h: Tensor) -> Tensor:
-        """The neighbours' part, without w."""
-        return _scaled_matmul(self.left, self.graph.adjacency, self.right, h)
+    def sum_neighbours(self, h: Tensor) -> list[Tensor]:
+        """The neighbours' part of each way, without its weight."""
+        return [_scaled_matmul(self.left, way.matrix, self.right, h) for way in self.ways]
 
-    def sum_neighbours_back(self, grad: Tensor) -> Tensor:
-        """The same with the transposed matrix."""
-        return _scaled_matmul(self.right, self.graph.transpose.adjacency, self.left, grad)
+    def sum_neighbours_back(self, grad: Tensor) -> list[Tensor]:
+        """The same with the transposed matrices."""
+        return [_scaled_matmul(self.right, way.transpose, self.left, grad) for way in self.ways]
 
-    def add_own(self, neighbours: Tensor, h: Tensor) -> Tensor:
-        """Turn the neighbours' part, in place, into the whole step."""
-        if isinstance(self.w, Tensor) or self.w != 1:
-            neighbours.mul_(self.w)
-        return neighbours.addcmul_(self.own.to(h.dtype), h)
+    def add_own(self, neighbours: list[Tensor], h: Tensor) -> Tensor:
+        """Turn the neighbours' parts, in place, into the whole step."""
+        for way, part in zip(self.ways, neighbours, strict=True):
+            if isinstance(way.weight, Tensor) or way.weight != 1:
+                part.mul_(way.weight)
+        total, *others = neighbours
+        for part in others:
+            total.add_(part)
+        return total.addcmul_(self.own.to(h.dtype), h)
 
 
 def _scaled_matmul(left: Tensor | None, matrix: CSR, right: Tensor | None, h: Tensor) -> Tensor:
@@ -209,32 +271,37 @@ class _AdaptivePropagate(torch.autograd.Function):
     grad_a = Σ (h · grad - t) / c
     grad_w = Σ h · (diag(right) Aᵀ diag(left) grad) - sign(w) Σ d t / c
     where t, what passes through c, is (h_out · grad + h · grad_h) / 2 in the symmetric form
-    and h_out · grad in the row form.
+    and h_out · grad in the row form. For grad_v read A for Aᵀ and e for d.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, graph: Graph, h: Tensor, a: Weight, w: Weight, form: Normalisation
+        ctx: Any, graph: Graph, h: Tensor, form: Normalisation, a: Weight, *weights: Weight
     ) -> Tensor:
-        kernel = _Kernel.build(graph, h, a, w, form)
+        kernel = _Kernel.build(graph, h, form, a, *weights)
         out = kernel.add_own(kernel.sum_neighbours(h), h)
         ctx.kernel, ctx.form = kernel, form
-        if any(ctx.needs_input_grad[2:4]):
-            ctx.save_for_backward(h, out, *(x if isinstance(x, Tensor) else None for x in (a, w)))
+        if any(ctx.needs_input_grad[3:]):
+            learned = (x if isinstance(x, Tensor) else None for x in (a, *weights))
+            ctx.save_for_backward(h, out, *learned)
         return out
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor | None, Tensor | None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         kernel: _Kernel = ctx.kernel
-        _, _, a_learns, w_learns, _ = ctx.needs_input_grad
+        a_learns, *weights_learn = ctx.needs_input_grad[3:]
         neighbours = kernel.sum_neighbours_back(grad)
-        if not (a_learns or w_learns):
-            return None, kernel.add_own(neighbours, grad), None, None, None
+        if not (a_learns or any(weights_learn)):
+            return None, kernel.add_own(neighbours, grad), None, None, *(None for _ in neighbours)
 
-        h, out, a, w = ctx.saved_tensors
-        # Taken now: `add_own` overwrites the neighbours' part.
-        direct_w = _dot(torch.ones_like(kernel.inverse), h, neighbours) if w_learns else None
+        h, out, a, *weights = ctx.saved_tensors
+        ones = torch.ones_like(kernel.inverse)
+        # Taken now: `add_own` overwrites the neighbours' parts.
+        direct = [
+            _dot(ones, h, part) if learns else None
+            for part, learns in zip(neighbours, weights_learn, strict=True)
+        ]
         grad_h = kernel.add_own(neighbours, grad)
 
         def through_c(scale: Tensor) -> Tensor:
@@ -242,14 +309,17 @@ class _AdaptivePropagate(torch.autograd.Function):
                 return _dot(scale, out, grad)
             return (_dot(scale, out, grad) + _dot(scale, h, grad_h)) / 2
 
-        grad_a = grad_w = None
+        grad_a = None
         if a_learns:
-            grad_a = _dot(kernel.inverse, h, grad) - through_c(kernel.inverse)
-            grad_a = _fit(grad_a, a)
-        if direct_w is not None:
-            grad_w = direct_w - w.sign().reshape(-1) * through_c(kernel.degree * kernel.inverse)
-            grad_w = _fit(grad_w, w)
-        return None, grad_h, grad_a, grad_w, None
+            grad_a = _fit(_dot(kernel.inverse, h, grad) - through_c(kernel.inverse), a)
+        grads: list[Tensor | None] = []
+        for way, weight, own in zip(kernel.ways, weights, direct, strict=True):
+            if own is None:
+                grads.append(None)
+                continue
+            sign = weight.sign().reshape(-1)
+            grads.append(_fit(own - sign * through_c(way.degree * kernel.inverse), weight))
+        return None, grad_h, None, grad_a, *grads
 
 
 def _fit(grad: Tensor, weight: Tensor) -> Tensor:

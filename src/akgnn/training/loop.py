@@ -2,9 +2,10 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,12 +14,15 @@ from torch import Tensor, nn
 
 from akgnn.data.node_data import NodeData
 from akgnn.errors import CheckpointError, DivergedError, SettingsError
-from akgnn.layers.ak_conv import AKConv
+from akgnn.layers.kernels import Start
+from akgnn.models.akgnn import AKGNN
 from akgnn.ops.dropout import Noise
 from akgnn.training.early_stopping import EarlyStopping
 from akgnn.training.history import History
 from akgnn.training.metrics import accuracy, logits_roc_auc, macro_f1
+from akgnn.training.optimizer import load_optimizer, optimizer_tensors
 from akgnn.training.settings import TrainSettings
+from akgnn.training.starts import TriedStart, begin_trial, starts_of, tried_starts
 from akgnn.training.strategies.supervised import Strategy, Supervised
 
 Weights = dict[str, Tensor]
@@ -40,7 +44,10 @@ class FitResult:
         epochs: How many epochs were trained.
         seconds: Time of the training.
         lambda_max: λ of every layer at the best epoch; empty for models without.
-        history: Every epoch.
+        neighbour_share: What every layer takes from neighbours at the best epoch, from -1 to 1;
+            empty for models without adaptive kernels.
+        starts: The starts that were tried, where there were several.
+        history: Every epoch; of several starts those of the best.
     """
 
     test_accuracy: float
@@ -54,6 +61,8 @@ class FitResult:
     epochs: int
     seconds: float
     lambda_max: tuple[float, ...]
+    neighbour_share: tuple[float, ...]
+    starts: tuple[TriedStart, ...]
     history: History
 
 
@@ -91,38 +100,61 @@ def fit(
             snapshot. It may end the training by raising an error.
     """
     settings, strategy = settings or TrainSettings(), strategy or Supervised()
+    starts = starts_of(model, settings)
     check_stopping(settings, data)
-    optimizer = make_optimizer(model, settings)
-    stopping = EarlyStopping(settings.patience, settings.stop_on)
-    history = History()
-    best = _copied(model.state_dict())
-    started = time.perf_counter()
+    initial = _copied(model.state_dict())
+    progress = _Progress(initial, settings, resume)
+    history = progress.history
+    for number in range(history.start[-1] if history.start else 0, len(starts)):
+        model.load_state_dict(initial)
+        trial = begin_trial(model, data.graph, starts[number], settings)
+        # The epochs of earlier starts, which this one knows nothing of.
+        before = sum(start < number for start in history.start)
+        if resume is not None:
+            model.load_state_dict(resume.weights)
+            load_optimizer(trial.optimizer, resume.optimizer)
+            _replay(trial.stopping, history, before)
+            resume = None
+        while not trial.is_over(epoch := len(history) - before):
+            trial.prepare(epoch)
+            loss = _train_epoch(model, data, trial.optimizer, strategy, Noise(seed, epoch))
+            row = _measure(model, data)
+            _check_finite(epoch, loss, row["val_loss"], settings)
+            trial.stopping.improves(epoch, row["val_loss"], row[trial.stopping.column])
+            progress.add(row | ({"start": number} if len(starts) > 1 else {}), model)
+            if after_epoch is not None:
+                after_epoch(history, partial(progress.snapshot, model, trial.optimizer))
 
-    if resume is not None:
-        history, best = deepcopy(resume.history), resume.best_weights
-        model.load_state_dict(resume.weights)
-        _load_optimizer(optimizer, resume.optimizer)
-        started -= resume.seconds
-        _replay(stopping, history)
+    model.load_state_dict(progress.best)
+    return _result(model, data, starts, progress)
 
-    def snapshot() -> Snapshot:
-        state = _optimizer_tensors(optimizer)
-        seconds = time.perf_counter() - started
-        return Snapshot(_copied(model.state_dict()), best, state, deepcopy(history), seconds)
 
-    while len(history) < settings.epochs and not stopping.is_over(len(history) - 1):
-        epoch = len(history)
-        loss = _train_epoch(model, data, optimizer, strategy, Noise(seed, epoch))
-        row = _measure(model, data)
-        _check_finite(epoch, loss, row["val_loss"], settings)
-        history.append(**row)
-        if stopping.improves(epoch, row["val_loss"], row[stopping.column]):
-            best = _copied(model.state_dict())
-        if after_epoch is not None:
-            after_epoch(history, snapshot)
+class _Progress:
+    """What training has come to so far, over all starts."""
 
-    model.load_state_dict(best)
-    return _result(model, data, history, stopping.best_epoch, time.perf_counter() - started)
+    def __init__(self, weights: Weights, settings: TrainSettings, resume: Snapshot | None) -> None:
+        self.chosen = EarlyStopping(settings.patience, settings.stop_on)
+        self.history, self.best, seconds = History(), weights, 0.0
+        if resume is not None:
+            self.history, self.best = deepcopy(resume.history), resume.best_weights
+            seconds = resume.seconds
+            _replay(self.chosen, self.history)
+        self._started = time.perf_counter() - seconds
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._started
+
+    def add(self, row: dict[str, Any], model: nn.Module) -> None:
+        """Take in one epoch, and keep the weights if it is the best."""
+        self.history.append(**row)
+        epoch = len(self.history) - 1
+        if self.chosen.improves(epoch, row["val_loss"], row[self.chosen.column]):
+            self.best = _copied(model.state_dict())
+
+    def snapshot(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> Snapshot:
+        state, history = optimizer_tensors(optimizer), deepcopy(self.history)
+        return Snapshot(_copied(model.state_dict()), self.best, state, history, self.seconds)
 
 
 def check_stopping(settings: TrainSettings, data: NodeData) -> None:
@@ -138,76 +170,13 @@ def check_stopping(settings: TrainSettings, data: NodeData) -> None:
         raise SettingsError("stop_on='roc_auc' needs validation nodes of both classes.")
 
 
-def _replay(stopping: EarlyStopping, history: History) -> None:
-    """Show the epochs of an earlier call to `stopping` again."""
+def _replay(stopping: EarlyStopping, history: History, before: int = 0) -> None:
+    """Show the epochs of an earlier call, from number `before` on, to `stopping` again."""
     scores = getattr(history, stopping.column)
     if len(scores) != len(history):
         raise CheckpointError(f"The history to go on with has no {stopping.column} to stop on.")
-    for epoch, (loss, score) in enumerate(zip(history.val_loss, scores, strict=True)):
-        stopping.improves(epoch, loss, score)
-
-
-def make_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Adam:
-    """Adam, with rate and decay of each kind of parameter.
-
-    The last part of a parameter's name says its kind: `bias`, the kernels' scalars `phi`, and
-    `gamma`, weights that mix propagations, which are never penalised; all others are matrices.
-    """
-    rate, decay = settings.learning_rate, settings.weight_decay
-    phi_rate, phi_decay = settings.phi_learning_rate, settings.phi_weight_decay
-    phi_decay = decay if phi_decay is None else phi_decay
-    decays_to_start = settings.phi_decays_to == "start"
-    groups: dict[str, dict[str, Any]] = {
-        "weight": {"params": []},
-        "bias": {"params": [], "weight_decay": decay if settings.decay_biases else 0.0},
-        "phi": {
-            "params": [],
-            "lr": rate if phi_rate is None else phi_rate,
-            "weight_decay": 0.0 if decays_to_start else phi_decay,
-        },
-        "gamma": {"params": [], "weight_decay": 0.0},
-    }
-    if settings.decay_first_layer_only:
-        groups["later"] = {"params": [], "weight_decay": 0.0}
-        first = {id(parameter) for parameter in _first_layer(model).parameters()}
-    for name, parameter in model.named_parameters():
-        kind = name.rpartition(".")[2]
-        if settings.decay_first_layer_only and id(parameter) not in first:
-            kind = "later"
-        if parameter.requires_grad:
-            groups[kind if kind in groups else "weight"]["params"].append(parameter)
-    used = [group for group in groups.values() if group["params"]]
-    optimizer = torch.optim.Adam(used, lr=rate, weight_decay=decay)
-    if decays_to_start:
-        _decay_to_start(optimizer, model, phi_decay)
-    return optimizer
-
-
-def _decay_to_start(optimizer: torch.optim.Optimizer, model: nn.Module, decay: float) -> None:
-    """Before every step add decay · (φ - φ_start) to the gradient of each φ that learns."""
-    convs = [module for module in model.modules() if isinstance(module, AKConv)]
-    known = {id(conv.phi) for conv in convs}
-    for name, parameter in model.named_parameters():
-        if name.rpartition(".")[2] == "phi" and id(parameter) not in known:
-            kind = type(model).__name__
-            raise SettingsError(f"phi_decays_to='start': {kind} does not say where its φ start.")
-
-    def add_penalty(*_: object) -> None:
-        for conv in convs:
-            if conv.phi.grad is not None:
-                conv.phi.grad.add_(conv.phi.detach() - conv.phi_start, alpha=decay)
-
-    optimizer.register_step_pre_hook(add_penalty)
-
-
-def _first_layer(model: nn.Module) -> nn.Module:
-    layer = getattr(model, "first_layer", None)
-    if not isinstance(layer, nn.Module):
-        name = type(model).__name__
-        raise SettingsError(
-            f"decay_first_layer_only: {name} does not say which layer is its first."
-        )
-    return layer
+    for epoch in range(before, len(history)):
+        stopping.improves(epoch - before, history.val_loss[epoch], scores[epoch])
 
 
 def _train_epoch(
@@ -234,6 +203,8 @@ def _measure(model: nn.Module, data: NodeData) -> dict[str, Any]:
     model.eval()
     logits = model(data.x, data.graph)
     row: dict[str, Any] = {"lambda_max": _lambda_max(model)}
+    if isinstance(model, AKGNN):
+        row["neighbour_share"] = model.neighbour_share(data.graph).view(-1).tolist()
     for part, nodes in (("train", data.split.train), ("val", data.split.val)):
         scores, y = logits[nodes], data.y[nodes]
         row[f"{part}_loss"] = float(F.cross_entropy(scores, y))
@@ -246,9 +217,17 @@ def _measure(model: nn.Module, data: NodeData) -> dict[str, Any]:
 
 @torch.no_grad()
 def _result(
-    model: nn.Module, data: NodeData, history: History, best_epoch: int, seconds: float
+    model: nn.Module, data: NodeData, starts: Sequence[Start | None], progress: _Progress
 ) -> FitResult:
-    """Read the test nodes with the best weights."""
+    """Read the test nodes with the best weights; of several starts the best one's epochs stay."""
+    seconds, history, best_epoch = progress.seconds, progress.history, progress.chosen.best_epoch
+    tried: tuple[TriedStart, ...] = ()
+    if history.start:
+        tried = tried_starts(history, starts, progress.chosen.stop_on)
+        number = history.start[best_epoch]
+        best_epoch -= history.start.index(number)
+        history = history.of_start(number)
+    share = history.neighbour_share
     model.eval()
     logits = model(data.x, data.graph)
     test, val = data.split.test, data.split.val
@@ -265,13 +244,15 @@ def _result(
         epochs=len(history),
         seconds=seconds,
         lambda_max=tuple(history.lambda_max[best_epoch]),
+        neighbour_share=tuple(share[best_epoch]) if share else (),
+        starts=tried,
         history=history,
     )
 
 
 def _lambda_max(model: nn.Module) -> list[float]:
     values = getattr(model, "lambda_max", None)
-    return values.tolist() if isinstance(values, Tensor) else []
+    return values.view(-1).tolist() if isinstance(values, Tensor) else []
 
 
 def _check_finite(epoch: int, loss: float, val_loss: float, settings: TrainSettings) -> None:
@@ -291,21 +272,3 @@ def _check_finite(epoch: int, loss: float, val_loss: float, settings: TrainSetti
 
 def _copied(weights: Weights) -> Weights:
     return {name: tensor.detach().clone() for name, tensor in weights.items()}
-
-
-def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> Weights:
-    """The state of the optimiser by `number.name`, such as `0.exp_avg`."""
-    state = optimizer.state_dict()["state"]
-    return {
-        f"{number}.{name}": tensor.detach().clone()
-        for number, entries in state.items()
-        for name, tensor in entries.items()
-    }
-
-
-def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: Weights) -> None:
-    state: dict[int, Weights] = {}
-    for key, tensor in tensors.items():
-        number, _, name = key.partition(".")
-        state.setdefault(int(number), {})[name] = tensor.clone()
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})

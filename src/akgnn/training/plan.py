@@ -61,7 +61,7 @@ class RunPlan:
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "RunPlan":
         """Read the settings that a run folder keeps."""
-        kept = record["settings"]
+        kept = _renamed(record["settings"])
         which = RunSettings.from_mapping(kept["run"])
         return cls(which, default_settings(which.model).updated_by_kind(kept))
 
@@ -96,3 +96,11 @@ class RunPlan:
             direction=which.direction,
             data_root=data_root,
         )
+
+
+def _renamed(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings under today's names: what is now `kernel` was once `smooth_lambda`."""
+    model = dict(settings["model"])
+    if model.pop("smooth_lambda", False):
+        model["kernel"] = "smooth"
+    return {**settings, "model": model}

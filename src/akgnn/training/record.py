@@ -7,6 +7,7 @@ fit is a `CheckpointError`.
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from akgnn.errors import AkgnnError, CheckpointError
 from akgnn.training.history import History
+from akgnn.training.starts import TriedStart
 
 # What can go wrong in picking foreign JSON apart.
 MISFITS = (
@@ -78,11 +80,29 @@ def parse_history(content: Mapping[str, Any]) -> History:
     columns["lambda_max"] = [numbers(row) for row in content["lambda_max"]]
     if len({len(column) for column in columns.values()}) != 1:
         raise ValueError("the columns of the history have different lengths")
-    # Records from before there was ROC-AUC do not have it.
-    roc_auc = numbers(content.get("val_roc_auc", []))
-    if len(roc_auc) not in (0, len(columns["val_loss"])):
-        raise ValueError("the column val_roc_auc of the history has another length")
-    return History(**columns, val_roc_auc=roc_auc)
+    optional: dict[str, Any] = {
+        "val_roc_auc": numbers(content.get("val_roc_auc", [])),
+        "neighbour_share": [numbers(row) for row in content.get("neighbour_share", [])],
+        "start": [whole(number) for number in content.get("start", [])],
+    }
+    for name, column in optional.items():
+        if len(column) not in (0, len(columns["val_loss"])):
+            raise ValueError(f"the column {name} of the history has another length")
+    return History(**columns, **optional)
+
+
+def parse_starts(content: Any) -> tuple[TriedStart, ...]:
+    """The starts that were tried."""
+    return tuple(
+        TriedStart(
+            text(each["start"]),
+            whole(each["epochs"]),
+            number(each["val_loss"]),
+            number(each["val_accuracy"]),
+            each["is_chosen"] is True,
+        )
+        for each in content
+    )
 
 
 def parse_data(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,6 +121,13 @@ def check_fit(kind: str, tensors: Mapping[str, Tensor], expected: Mapping[str, T
     if shapes != wanted:
         different = sorted(set(shapes.items()) ^ set(wanted.items()))[0][0]
         raise CheckpointError(f"The {kind} do not fit the model: {different!r} differs.")
+
+
+def check_starts(column: list[int], number: int) -> None:
+    """Refuse epochs that do not go through so many starts one after the other."""
+    steps = {later - earlier for earlier, later in pairwise([0, *column])}
+    if not (steps <= {0, 1} and max(column, default=0) < number and (number > 1 or not column)):
+        raise CheckpointError(f"The epochs do not fit the {number} starts of the kernel.")
 
 
 def expected_optimizer(order: list[Tensor]) -> dict[str, Tensor]:

@@ -3,7 +3,7 @@
 import platform
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,19 +16,23 @@ from akgnn.errors import DivergedError, InterruptedRunError, RunFolderError
 from akgnn.models.registry import build_model
 from akgnn.training.checkpoint import FINAL_WEIGHTS, RunFolder
 from akgnn.training.history import History
-from akgnn.training.loop import FitResult, Snapshot, check_stopping, fit, make_optimizer
+from akgnn.training.loop import FitResult, Snapshot, check_stopping, fit
+from akgnn.training.optimizer import make_optimizer
 from akgnn.training.plan import RunPlan
 from akgnn.training.record import (
     check_fit,
+    check_starts,
     expected_optimizer,
     number,
     numbers,
     parse_data,
     parse_history,
+    parse_starts,
     reading,
     text,
     whole,
 )
+from akgnn.training.starts import starts_of
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,7 @@ class RunResult:
             "preset": which.preset,
             "seed": which.seed,
             **{name: getattr(fit_, name) for name in _RESULT_FIELDS},
+            "starts": [asdict(start) for start in fit_.starts],
         }
 
 
@@ -63,7 +68,7 @@ _METRICS = (
     "best_epoch",
     "epochs",
 )
-_RESULT_FIELDS = (*_METRICS, "seconds", "lambda_max")
+_RESULT_FIELDS = (*_METRICS, "seconds", "lambda_max", "neighbour_share")
 
 
 def metrics_of(result: FitResult) -> dict[str, float]:
@@ -156,6 +161,7 @@ class _Keeper:
         values = {name: getattr(result, name) for name in _RESULT_FIELDS}
         # JSON has no NaN; accuracies are that where there are no test nodes.
         summary = {name: None if value != value else value for name, value in values.items()}
+        summary["starts"] = [asdict(start) for start in result.starts]
         history = result.history.to_dict()
         finished = {**self.content, "status": "finished", "result": summary, "history": history}
         self.folder.write(finished, dict(model.state_dict()), FINAL_WEIGHTS)
@@ -189,6 +195,7 @@ def _check_snapshot(start: Snapshot, model: nn.Module, plan: RunPlan) -> None:
     groups = make_optimizer(model, plan.preset.training).param_groups
     order = [parameter for group in groups for parameter in group["params"]]
     check_fit("states of the optimiser", start.optimizer, expected_optimizer(order))
+    check_starts(start.history.start, len(starts_of(model, plan.preset.training)))
 
 
 def read_result(folder: RunFolder) -> RunResult:
@@ -215,6 +222,8 @@ def read_result(folder: RunFolder) -> RunResult:
             epochs=whole(kept["epochs"]),
             seconds=number(kept["seconds"]),
             lambda_max=tuple(numbers(kept["lambda_max"])),
+            neighbour_share=tuple(numbers(kept.get("neighbour_share", []))),
+            starts=parse_starts(kept.get("starts", [])),
             history=parse_history(content["history"]),
         )
         return RunResult(plan_of(folder, content), parse_data(content["data"]), result)

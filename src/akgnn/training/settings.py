@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from akgnn.settings import Settings, count, non_negative, positive
+from akgnn.settings import Settings, count, non_negative, positive, whole
 from akgnn.training.early_stopping import StopOn
 
 
@@ -16,8 +16,11 @@ class TrainSettings(Settings):
         weight_decay: L2 penalty on weight matrices and φ.
         decay_biases: Whether biases are penalised too.
         decay_first_layer_only: Whether nothing but the model's first layer is penalised.
-        phi_learning_rate: Of the kernels' scalars φ, where it differs.
-        phi_weight_decay: Of the kernels' scalars φ, where it differs.
+        phi_learning_rate: Of the kernels' scalars φ; if None the kernel's own, else as above.
+        phi_weight_decay: Of the kernels' scalars φ; if None the kernel's own, else as above.
+        phi_warm_up: For how many epochs φ rests at its start.
+        several_starts: False trains from the kernel's own start alone, not from each of those it
+            is best trained from.
         phi_decays_to: Where the decay draws φ to: zero, that is λ = 1, or its start, λ = 2.
         epochs: The most epochs.
         patience: Stop after so many epochs without a better validation score.
@@ -31,6 +34,8 @@ class TrainSettings(Settings):
     decay_first_layer_only: bool = False
     phi_learning_rate: float | None = positive(None)
     phi_weight_decay: float | None = non_negative(None)
+    phi_warm_up: int = whole(0)
+    several_starts: bool = True
     phi_decays_to: Literal["zero", "start"] = "zero"
     epochs: int = count(2000)
     patience: int = count(100)

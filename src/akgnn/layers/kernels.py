@@ -1,0 +1,210 @@
+"""The family of kernels: how one learned number weighs a node against its neighbours."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from akgnn.errors import UnknownNameError
+from akgnn.ops.adaptive import Weight
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where the scalar of a kernel starts.
+
+    Attributes:
+        scalar: λ or τ, or `gcn`: the one at which the kernel is GCN's on the graph at hand.
+        learns: False leaves it there.
+    """
+
+    scalar: float | Literal["gcn"]
+    learns: bool = True
+
+    @property
+    def text(self) -> str:
+        """As people read it."""
+        where = "GCN" if self.scalar == "gcn" else f"{self.scalar:g}"
+        return where if self.learns else f"{where}, fixed"
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How φ is best learned, where the settings of training leave it open.
+
+    Attributes:
+        rate: Learning rate; None for the one of the weights.
+        decay: Penalty; None for the one of the weights.
+        starts: Starts to train from, one after the other; validation keeps one. Empty for the
+            kernel's own start alone.
+    """
+
+    rate: float | None = None
+    decay: float | None = None
+    starts: tuple[Start, ...] = ()
+
+
+class Kernel(ABC):
+    """How a learned number φ becomes the two weights of a propagation step.
+
+    A kernel is stated by its scalar, the number that people read, and by the self weight a and the
+    neighbour weight w that it gives `adaptive_propagate`. Only their ratio matters. The rest
+    follows from them.
+    """
+
+    symbol: ClassVar[str]
+    """How the scalar is written."""
+    start: ClassVar[float]
+    """The scalar that a layer starts with."""
+    search_space: ClassVar[tuple[float, float]]
+    """Where a search looks for starts, lowest and highest."""
+    learning: ClassVar[Learning] = Learning()
+    """How φ is best learned."""
+
+    @abstractmethod
+    def phi_of(self, scalar: float) -> float:
+        """The φ that gives this scalar; a ValueError says which scalars there are."""
+
+    @abstractmethod
+    def scalar(self, phi: Tensor) -> Tensor:
+        """The scalar that φ gives."""
+
+    @abstractmethod
+    def weights(self, phi: Tensor, mean_degree: float) -> tuple[Weight, Weight]:
+        """The self weight a ≥ 0 and the neighbour weight w on a graph of this mean degree."""
+
+    @abstractmethod
+    def gcn(self, mean_degree: float) -> float:
+        """The scalar at which the kernel is GCN's: a = w."""
+
+    def lambda_max(self, phi: Tensor) -> Tensor | None:
+        """The paper's λ; None for a kernel that has none."""
+        return None
+
+    def filter_weights(self, phi: Tensor) -> tuple[Tensor, Tensor]:
+        """The weights of the all-pass and the low-pass filter in Eq. 3.
+
+        They are those of the plain kernel, in which A is normalised, so that every degree is 1.
+        Their sizes add up to 2; a negative low-pass weight is a high-pass filter.
+        """
+        a, w = (torch.as_tensor(x, dtype=phi.dtype) for x in self.weights(phi, 1.0))
+        total = a + w.abs()
+        return 2 * a / total, 2 * w / total
+
+    def frequency_response(self, phi: Tensor, frequency: Tensor) -> Tensor:
+        """What a graph frequency μ, an eigenvalue of the normalised Laplacian, is multiplied by."""
+        all_pass, low_pass = self.filter_weights(phi)
+        return (all_pass + low_pass * (1 - frequency)) / 2
+
+
+class PaperKernel(Kernel):
+    """The paper's: λ = 1 + relu(φ), a = λ - 1, w = 1; from low-pass towards all-pass."""
+
+    symbol = "λ"
+    start = 2.0
+    search_space = (1.0, 10.0)
+
+    def phi_of(self, scalar: float) -> float:
+        """φ = λ - 1."""
+        if scalar < 1:
+            raise ValueError("λ must be at least 1")
+        return scalar - 1
+
+    def scalar(self, phi: Tensor) -> Tensor:
+        """λ."""
+        return 1 + F.relu(phi)
+
+    def lambda_max(self, phi: Tensor) -> Tensor:
+        """λ (Eq. 4)."""
+        return self.scalar(phi)
+
+    def gcn(self, mean_degree: float) -> float:
+        """λ = 2 on every graph."""
+        return 2.0
+
+    def weights(self, phi: Tensor, mean_degree: float) -> tuple[Weight, Weight]:
+        """The self-loop weighs λ - 1, an edge 1."""
+        return F.relu(phi), 1.0
+
+
+class SmoothKernel(Kernel):
+    """The paper's with softplus: λ = 1 + log(1 + e^φ), which never stops learning."""
+
+    symbol = "λ"
+    start = 2.0
+    search_space = (1.1, 10.0)
+
+    def phi_of(self, scalar: float) -> float:
+        """The inverse of softplus, written so that a large λ does not overflow."""
+        if scalar <= 1:
+            raise ValueError("λ must be above 1")
+        r = scalar - 1
+        return r + math.log(-math.expm1(-r))
+
+    def scalar(self, phi: Tensor) -> Tensor:
+        """λ."""
+        return 1 + F.softplus(phi)
+
+    def lambda_max(self, phi: Tensor) -> Tensor:
+        """λ."""
+        return self.scalar(phi)
+
+    def gcn(self, mean_degree: float) -> float:
+        """λ = 2 on every graph."""
+        return 2.0
+
+    def weights(self, phi: Tensor, mean_degree: float) -> tuple[Weight, Weight]:
+        """The self-loop weighs λ - 1, an edge 1."""
+        return F.softplus(phi), 1.0
+
+
+class SignedKernel(Kernel):
+    """From high-pass through all-pass to low-pass: a = 1, w = τ / mean degree, φ = τ.
+
+    At τ = 0 a node keeps its own signal. At τ = 1 its neighbours together weigh as much as itself,
+    at τ = -1 they are subtracted with that weight. τ equal to the mean degree is GCN.
+    """
+
+    symbol = "τ"
+    start = 1.0
+    search_space = (-2.0, 10.0)
+    # Measured in docs/kernels.md. The fixed ones come first: ties go to them.
+    learning = Learning(
+        rate=0.05,
+        decay=0.0,
+        starts=(Start("gcn", learns=False), Start(0.0, learns=False), Start(1.0), Start(-1.0)),
+    )
+
+    def phi_of(self, scalar: float) -> float:
+        """φ is τ itself."""
+        return scalar
+
+    def scalar(self, phi: Tensor) -> Tensor:
+        """τ."""
+        return phi
+
+    def gcn(self, mean_degree: float) -> float:
+        """τ = mean degree."""
+        return mean_degree
+
+    def weights(self, phi: Tensor, mean_degree: float) -> tuple[Weight, Weight]:
+        """An edge weighs τ / mean degree, the node itself 1."""
+        return 1.0, phi / mean_degree
+
+
+KERNELS: dict[str, Kernel] = {
+    "paper": PaperKernel(),
+    "smooth": SmoothKernel(),
+    "signed": SignedKernel(),
+}
+
+
+def find_kernel(name: str) -> Kernel:
+    """The kernel of this name, or an error that lists the names."""
+    if name not in KERNELS:
+        raise UnknownNameError("kernel", name, KERNELS)
+    return KERNELS[name]
