@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from akgnn.data.splits import Split
     from akgnn.graph import Graph
     from akgnn.layers.ak_conv import AKConv
+    from akgnn.layers.kernels import KERNELS, Kernel
     from akgnn.models.akgnn import AKGNN
     from akgnn.models.registry import build_model
     from akgnn.ops.adaptive import adaptive_propagate
@@ -31,6 +32,8 @@ _HOME = {
     "CSR": "akgnn.csr",
     "FitResult": "akgnn.training.loop",
     "Graph": "akgnn.graph",
+    "KERNELS": "akgnn.layers.kernels",
+    "Kernel": "akgnn.layers.kernels",
     "NodeData": "akgnn.data.node_data",
     "Noise": "akgnn.ops.dropout",
     "Split": "akgnn.data.splits",
@@ -45,10 +48,12 @@ _HOME = {
 __all__ = [
     "AKGNN",
     "CSR",
+    "KERNELS",
     "AKConv",
     "AkgnnError",
     "FitResult",
     "Graph",
+    "Kernel",
     "NodeData",
     "Noise",
     "Split",

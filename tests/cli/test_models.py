@@ -9,7 +9,8 @@ def test_models_are_listed(capsys):
     models = {model["name"]: model for model in json.loads(capsys.readouterr().out)["models"]}
     assert set(models) == set(MODELS)
     assert len(models) == 16
-    assert models["akgnn"]["presets"] == ["paper", "searched", "authors-code", "akgnn-consistency"]
+    names = ["paper", "searched", "authors-code", "akgnn-consistency", "any-graph"]
+    assert models["akgnn"]["presets"] == names
     # W* and its bias, five φ, the classifier and its bias.
     assert models["akgnn"]["parameters"] == 1433 * 64 + 64 + 5 + 64 * 7 + 7
     assert models["gcn"]["parameters"] == 1433 * 16 + 16 + 16 * 7 + 7
@@ -24,12 +25,13 @@ def test_settings_of_a_model_stand_side_by_side(capsys):
     assert main(["models", "akgnn"]) == 0
     out = capsys.readouterr().out
     assert any(
-        line.split() == ["readout", "sum", "sum", "concat", "mean"] for line in out.splitlines()
+        line.split() == ["readout", "sum", "sum", "concat", "mean", "sum"]
+        for line in out.splitlines()
     )
     lines = [line.split() for line in out.splitlines()]
-    assert ["strategy", "supervised", "supervised", "supervised", "consistency"] in lines
+    assert ["strategy", *["supervised"] * 3, "consistency", "supervised"] in lines
     # A setting that the strategies of the other presets do not have.
-    assert ["passes", "-", "-", "-", "4"] in lines
+    assert ["passes", "-", "-", "-", "4", "-"] in lines
     assert main(["models", "akgnn", "--json"]) == 0
     presets = json.loads(capsys.readouterr().out)["presets"]
     assert presets["authors-code"]["learning_rate"] == 0.05

@@ -1,0 +1,41 @@
+"""The examples in docs/ run."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from akgnn.layers.kernels import KERNELS
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@pytest.fixture
+def kernels():
+    """A copy of the kernels that is forgotten afterwards."""
+    before = dict(KERNELS)
+    yield KERNELS
+    KERNELS.clear()
+    KERNELS.update(before)
+
+
+def test_a_kernel_of_ones_own_takes_twenty_lines_and_learns(kernels, capsys):
+    text = (DOCS / "kernels.md").read_text(encoding="utf-8")
+    stating, using = re.findall(r"```python\n(.*?)```", text, flags=re.S)
+    names: dict[str, object] = {}
+    exec(compile(stating, "kernels.md", "exec"), names)
+    exec(compile(using, "kernels.md", "exec"), names)
+    body = stating[stating.index("class ") :]
+    assert len([line for line in body.splitlines() if line.strip()]) <= 20
+    share = names["result"].neighbour_share
+    assert len(share) == 5
+    # Linked nodes differ, so it has learned to subtract them.
+    assert share[0] < -0.1
+    assert names["result"].test_accuracy > 90
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("file", sorted(DOCS.glob("*.md")), ids=lambda file: file.name)
+def test_every_linked_file_exists(file):
+    for link in re.findall(r"\]\(([^)#]+)\)", file.read_text(encoding="utf-8")):
+        assert (file.parent / link).exists(), link
