@@ -8,7 +8,7 @@ from typing import Any, Literal
 from akgnn.data.catalogue import Direction
 from akgnn.training.plan import RunPlan
 
-Shown = Literal["table", "loss", "lambda", "depth"]
+Shown = Literal["table", "loss", "lambda", "depth", "homophily"]
 Metric = Literal["accuracy", "roc_auc", "macro_f1"]
 # How readers call them.
 METRIC_NAMES: dict[Metric, str] = {
