@@ -1,12 +1,15 @@
 """Specs and records for the tests of the report: small, and with numbers that are known."""
 
+from dataclasses import replace
 from pathlib import Path
 
+from akgnn.data.catalogue import generated_settings
 from akgnn.experiments.record import Record, failed_record
 from akgnn.experiments.spec import Spec
 from akgnn.experiments.spec_files import read_spec
 from akgnn.experiments.store import RecordStore
 from akgnn.training.history import History
+from akgnn.training.starts import TriedStart
 
 FIRST, SECOND = "csbm:num_nodes=60", "csbm:num_nodes=80"
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -43,6 +46,31 @@ num_layers = [1, 2, 3]
 label = "AKGNN"
 model = "akgnn"
 set = {{ hidden_channels = {width} }}
+"""
+HOMOPHILY = """
+title = "Over homophily"
+shows = "homophily"
+datasets = [
+    "csbm:homophily=0.8,num_nodes=60,seed=#",
+    "csbm:homophily=0,num_nodes=60,seed=#",
+    "csbm:homophily=0.5,num_nodes=60,seed=#",
+]
+seeds = 4
+draws = 2
+[[rows]]
+label = "AKGNN, signed"
+model = "akgnn"
+preset = "any-graph"
+set = { num_layers = 2 }
+[[rows]]
+label = "AKGNN, paper's"
+model = "akgnn"
+preset = "any-graph"
+set = { num_layers = 2, kernel = "paper" }
+[[rows]]
+label = "</script><img src=x onerror=alert(1)>"
+model = "gcn"
+preset = "any-graph"
 """
 # Means of the rows in the table; seed s adds s / 10, so that differences are exact.
 MEANS = {"AKGNN": 80.0, "GCN": 75.0, HOSTILE: 82.0}
@@ -120,6 +148,32 @@ def figure_records(spec: Spec) -> list[Record]:
         for cell in spec.cells
         for seed in range(4)
     ]
+
+
+def homophily_spec(folder: Path) -> Path:
+    """The file of a spec of a figure over homophily."""
+    file = folder / "myhomophily.toml"
+    file.write_text(HOMOPHILY, encoding="utf-8")
+    return file
+
+
+def homophily_records(spec: Spec) -> list[Record]:
+    """Four runs a cell: scores rise with homophily, and layer 1 goes from subtracting to averaging.
+
+    One row has shares, one has λ from before there were shares, and one has no kernels.
+    """
+    records = []
+    for cell in spec.cells:
+        homophily = generated_settings(cell.plan(0).which.dataset).homophily
+        for seed in range(4):
+            record = record_of(cell, seed, 50 + 50 * homophily - seed)
+            if cell.row.label == "AKGNN, signed":
+                share = (homophily - 0.5 + seed / 100, 0.5)
+                kept = "1" if homophily else "-1"
+                starts = tuple(TriedStart(n, 10, 0.5, 80.0, n == kept) for n in ("1", "-1"))
+                record = replace(record, lambda_max=(), neighbour_share=share, starts=starts)
+            records.append(record)
+    return records
 
 
 def write_results(folder: Path, files: list[Path]) -> Path:

@@ -1,8 +1,10 @@
 import json
+import shutil
 
 import pytest
 
 from akgnn.cli.main import main
+from akgnn.layers.kernels import KERNELS, SignedKernel
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +21,8 @@ def test_layers_as_json(run, capsys):
     assert len(result["layers"]) == 3
     for layer, lambda_max in zip(result["layers"], result["lambda_max"], strict=True):
         assert layer["lambda_max"] == pytest.approx(lambda_max)
-        assert layer["self_weight"] == pytest.approx(lambda_max - 1, abs=1e-6)
+        assert layer["scalar"] == layer["lambda_max"]
+        assert (layer["kernel"], layer["symbol"]) == ("paper", "λ")
         assert layer["all_pass"] + layer["low_pass"] == pytest.approx(2)
         expected = [1 - frequency / lambda_max for frequency in result["frequency"]]
         assert layer["response"] == pytest.approx(expected, abs=1e-6)
@@ -36,3 +39,143 @@ def test_what_is_no_run_is_refused(tmp_path, capsys):
     (tmp_path / "run.json").write_text("{}")
     assert main(["inspect", str(tmp_path)]) == 2
     assert "was not written by this version of akgnn" in capsys.readouterr().err
+
+
+def trained(folder, *options):
+    small = ["--preset", "any-graph", "--set", "epochs=6", "--set", "num_layers=2"]
+    data = [] if "--dataset" in options else ["--dataset", "csbm:num_nodes=200,homophily=0.1"]
+    assert main(["train", *data, *small, *options, "--out", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def signed(tmp_path_factory):
+    return trained(tmp_path_factory.mktemp("runs") / "signed")
+
+
+def inspected(run, capsys, *options):
+    capsys.readouterr()
+    assert main(["inspect", str(run), "--json", *options]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_signed_kernel_has_tau_and_no_lambda(signed, capsys):
+    result = inspected(signed, capsys)
+    assert (result["kernel"], result["symbol"]) == ("signed", "τ")
+    for layer, share in zip(result["layers"], result["neighbour_share"], strict=True):
+        tau = layer["scalar"]
+        assert layer["lambda_max"] is None
+        assert layer["neighbour_share"] == pytest.approx(share)
+        assert share == pytest.approx(tau / (1 + abs(tau)))
+        assert layer["all_pass"] + abs(layer["low_pass"]) == pytest.approx(2)
+        expected = [(1 + tau * (1 - mu)) / (1 + abs(tau)) for mu in result["frequency"]]
+        assert layer["response"] == pytest.approx(expected, abs=1e-6)
+    assert [start["start"] for start in result["starts"]] == ["GCN, fixed", "1", "0.1"]
+    assert sum(start["is_chosen"] for start in result["starts"]) == 1
+    assert result["homophily"]["num_edges"] > 0
+    assert "neighbours" in result["words"][0]
+
+
+def test_people_read_words_and_starts(signed, capsys):
+    capsys.readouterr()
+    assert main(["inspect", str(signed)]) == 0
+    out = capsys.readouterr().out
+    assert "layer       τ  neighbours" in out or "layer      τ  neighbours" in out
+    assert "training nodes" in out
+    assert out.count("  kept\n") == 1
+    assert "τ = 0 keeps a node's own signal" in out
+
+
+def test_groups_and_both_ways_have_a_row_each(tmp_path, capsys):
+    changes = ["--set", "groups=2", "--set", "normalisation=directed"]
+    run = trained(tmp_path / "run", *changes)
+    layers = inspected(run, capsys)["layers"]
+    places = [(layer["layer"], layer["way"], layer["group"]) for layer in layers]
+    assert places == [(k, way, g) for k in (1, 2) for way in ("in", "out") for g in (1, 2)]
+    assert main(["inspect", str(run)]) == 0
+    out = capsys.readouterr().out
+    assert "\n2, out, group 1 " in out
+    assert "in-neighbours" in out
+    assert "out-neighbours" in out
+
+
+def test_a_graph_without_edges_has_no_shares(tmp_path, capsys):
+    run = trained(tmp_path / "run", "--dataset", "csbm:num_nodes=200,degree=0.001")
+    result = inspected(run, capsys)
+    assert result["words"] == ["The graph has no edges: every kernel is the identity."]
+    assert result["layers"][0]["neighbour_share"] is None
+
+
+def changed(run, folder, change):
+    shutil.copytree(run, folder)
+    content = json.loads((folder / "run.json").read_text())
+    change(content)
+    (folder / "run.json").write_text(json.dumps(content))
+    return folder
+
+
+def without_data(content):
+    content["settings"]["run"]["dataset"] = "texas"
+    content["settings"]["run"]["split"] = None
+
+
+def test_without_the_data_the_homophily_is_missing(signed, tmp_path, capsys):
+    folder = changed(signed, tmp_path / "run", without_data)
+    root = ("--data-root", str(tmp_path / "empty" / "file"))
+    (tmp_path / "empty").write_text("no folder")
+    result = inspected(folder, capsys, *root)
+    assert result["homophily"] is None
+    assert result["homophily_missing"]
+    assert result["layers"][0]["neighbour_share"] == pytest.approx(result["neighbour_share"][0])
+    assert main(["inspect", str(folder), *root]) == 0
+    out = capsys.readouterr().out
+    (line,) = [line for line in out.splitlines() if "is not known" in line]
+    assert line.startswith("The homophily of the training nodes is not known: ")
+    assert "the neighbours" in out
+
+
+def test_other_data_are_not_taken_for_the_runs(signed, tmp_path, capsys):
+    def other(content):
+        content["settings"]["run"]["dataset"] = "csbm:num_nodes=300"
+
+    result = inspected(changed(signed, tmp_path / "run", other), capsys)
+    assert result["homophily_missing"] == "csbm is not the data that the run was trained on."
+
+
+def test_an_old_run_takes_its_shares_from_the_data(signed, tmp_path, capsys):
+    def old(content):
+        del content["result"]["neighbour_share"], content["result"]["starts"]
+
+    folder = changed(signed, tmp_path / "run", old)
+    assert inspected(folder, capsys)["words"] == inspected(signed, capsys)["words"]
+
+
+def test_shares_that_do_not_fit_are_refused(signed, tmp_path, capsys):
+    def damage(content):
+        without_data(content)
+        content["result"]["neighbour_share"] = [0.5]
+
+    folder = changed(signed, tmp_path / "run", damage)
+    (tmp_path / "empty").write_text("no folder")
+    capsys.readouterr()
+    assert main(["inspect", str(folder), "--data-root", str(tmp_path / "empty" / "x")]) == 2
+    assert "its neighbour shares do not fit the model" in capsys.readouterr().err
+
+
+def test_a_kernel_that_is_not_registered_any_more_is_named(tmp_path, monkeypatch, capsys):
+    with monkeypatch.context() as patch:
+        patch.setitem(KERNELS, "mine", SignedKernel())
+        run = trained(tmp_path / "run", "--kernel", "mine")
+        assert inspected(run, capsys)["kernel"] == "mine"
+    capsys.readouterr()
+    assert main(["inspect", str(run)]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "Unknown kernel 'mine'; choose from paper, signed, smooth." in error
+
+
+def test_a_model_without_kernels_is_refused(tmp_path, capsys):
+    options = ["--dataset", "csbm:num_nodes=200", "--model", "gcn", "--set", "epochs=2"]
+    assert main(["train", *options, "--out", str(tmp_path / "run")]) == 0
+    assert main(["inspect", str(tmp_path / "run")]) == 2
+    assert "has no adaptive kernels" in capsys.readouterr().err

@@ -25,7 +25,7 @@ def test_settings_of_a_model_stand_side_by_side(capsys):
     assert main(["models", "akgnn"]) == 0
     out = capsys.readouterr().out
     assert any(
-        line.split() == ["readout", "sum", "sum", "concat", "mean", "sum"]
+        line.split() == ["readout", "sum", "sum", "concat", "mean", "mean"]
         for line in out.splitlines()
     )
     lines = [line.split() for line in out.splitlines()]

@@ -71,6 +71,54 @@ def test_people_see_accuracy_fingerprint_and_lambda(capsys):
     assert "over 2 seeds, 95 % interval of the mean" in out
 
 
+SIGNED = [*TOY, "--preset", "any-graph"]
+
+
+def test_a_signed_kernel_shows_tau_shares_and_its_start(capsys):
+    result = run_json(["train", *SIGNED], capsys)
+    (start,) = [start["start"] for start in result["starts"] if start["is_chosen"]]
+    shares = result["neighbour_share"]
+    assert main(["train", *SIGNED]) == 0
+    out = capsys.readouterr().out
+    assert f"  start           {start}; best of 3 by validation\n" in out
+    assert "  τ per layer     " + "  ".join(f"{b / (1 - abs(b)):.2f}" for b in shares) in out
+    assert "  neighbours      " + "  ".join(f"{b:.2f}" for b in shares) in out
+    assert "λ" not in out
+
+
+def test_the_table_of_several_seeds_names_start_and_tau(capsys):
+    assert main(["train", *SIGNED, "--seeds", "2"]) == 0
+    head, *rows = capsys.readouterr().out.splitlines()[1:4]
+    assert head.split("  ")[-1].strip() == "τ per layer"
+    assert "start" in head
+    assert len(rows) == 2
+    assert max(map(len, [head, *rows])) <= 100
+
+
+def test_groups_and_ways_have_a_line_each(capsys):
+    changes = ["--set", "groups=2", "--set", "normalisation=directed"]
+    assert main(["train", *SIGNED, *changes]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    names = ("τ, in, group 1", "τ, out, group 2", "neighbours, in, group 2")
+    assert all(any(line.strip().startswith(name) for line in lines) for name in names)
+    assert main(["train", *SIGNED, "--set", "groups=8"]) == 0
+    assert "8 a layer" in capsys.readouterr().out
+    assert main(["train", *SIGNED, *changes, "--seeds", "2"]) == 0
+    assert "τ" not in capsys.readouterr().out
+
+
+def test_a_graph_without_edges_says_so(capsys):
+    alone = ["--dataset", "csbm:num_nodes=200,degree=0.001", *SIGNED[2:]]
+    said = "The graph has no edges: every kernel is the identity.\n"
+    for several in ([], ["--seeds", "2"]):
+        assert main(["train", *alone, *several]) == 0
+        out = capsys.readouterr().out
+        assert out.count(said) == 1
+        assert "neighbours" not in out
+    assert main(["train", *alone[:6], "--model", "gcn"]) == 0
+    assert said not in capsys.readouterr().out
+
+
 TWO = ["--dataset", "csbm:num_nodes=200,num_classes=2,homophily=0.9", *TOY[2:]]
 
 

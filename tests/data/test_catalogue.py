@@ -2,7 +2,13 @@ import pytest
 import torch
 
 from akgnn.csr import CSR
-from akgnn.data.catalogue import dataset_names, graph_name, is_random_split, load_dataset
+from akgnn.data.catalogue import (
+    dataset_names,
+    generated_settings,
+    graph_name,
+    is_random_split,
+    load_dataset,
+)
 from akgnn.errors import DataError, SettingsError, UnknownNameError
 
 
@@ -94,3 +100,15 @@ def test_every_name_is_listed_once():
 def test_graphs_are_written_as_the_field_writes_them():
     assert graph_name("citeseer") == "CiteSeer"
     assert graph_name("csbm:num_nodes=60") == "csbm:num_nodes=60"
+    assert graph_name("chameleon-filtered") == "Chameleon, filtered"
+
+
+def test_every_data_set_has_a_name_for_readers():
+    plain = [name for name in dataset_names() if graph_name(name) == name]
+    assert plain == ["csbm"]
+
+
+def test_settings_are_read_from_the_name_of_a_generated_graph():
+    settings = generated_settings("csbm:homophily=0.3,seed=2")
+    assert (settings.homophily, settings.seed, settings.num_nodes) == (0.3, 2, 2000)
+    assert generated_settings("cora") is None

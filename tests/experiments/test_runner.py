@@ -1,5 +1,7 @@
 import pytest
 
+from akgnn.errors import DataError
+from akgnn.experiments import runner
 from akgnn.experiments.comparisons import against_row
 from akgnn.experiments.record import failed_record
 from akgnn.experiments.results import collect
@@ -123,3 +125,20 @@ def test_draws_are_found_again_in_the_records(spec, tmp_path):
     # A spec of draw 0 alone shares the runs of seeds 0 and 2.
     file.write_text(text.replace("draws = 2", "").replace("num_nodes=120", "num_nodes=120,seed=0"))
     assert [list(result.scores) for result in collect(read_spec(file), records)] == [[0, 2]] * 2
+
+
+def test_a_data_set_of_pyg_is_unpacked_once_before_the_workers_start(monkeypatch, tmp_path):
+    unpacked = []
+
+    def load(name, data_root):
+        unpacked.append(name)
+        raise DataError("not here")
+
+    monkeypatch.setattr(runner, "load_pyg", load)
+    file = tmp_path / "small.toml"
+    text = SPEC.format(history="", more="hidden_channels = 4")
+    file.write_text(text.replace('["csbm:num_nodes=120"]', '["texas", "csbm:num_nodes=120"]'))
+    records = run(read_spec(file), RecordStore(tmp_path / "results"), data_root=tmp_path / "none")
+    assert unpacked == ["texas"]
+    # What is wrong is in the records; other data sets are not held up.
+    assert {r.plan.which.dataset for r in records if r.error} == {"texas"}

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from akgnn.experiments.spec import Cell, Published, Row, Spec
+from akgnn.experiments.spec import Cell, Published, Row, Spec, shown_name
 from akgnn.training.plan import RunPlan, RunSettings
 
 ROW = Row(
@@ -83,3 +83,10 @@ def spec():
 def test_rows_and_data_sets_are_listed_once_in_their_order(spec):
     assert [row.label for row in spec.rows] == ["AKGNN", "GCN"]
     assert spec.datasets == ["pubmed", "cora"]
+
+
+def test_readers_see_no_sign_of_the_draw():
+    assert shown_name("csbm:homophily=0.3,seed=#") == "csbm:homophily=0.3"
+    assert shown_name("csbm:seed=#") == "csbm"
+    assert shown_name("csbm:num_nodes=60") == "csbm:num_nodes=60"
+    assert shown_name("texas") == "Texas"

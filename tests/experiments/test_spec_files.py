@@ -214,6 +214,7 @@ def test_draws_of_nothing_are_refused(read):
         ("seeds = 4", 'seeds = "4"', 17, "must be a whole number"),
         ("seeds = 3", "sedes = 3", 3, "Did you mean 'seeds'?"),
         ("seeds = 3", 'shows = "tabel"', 3, "Did you mean 'table'?"),
+        ("seeds = 3", 'shows = "homophily"', 2, "needs data sets csbm:homophily=…, got 'cora'"),
         ("seeds = 3", 'split = "half"', 3, "20-per-class"),
         ("[84.4, 0.3]", '"high"', 12, "must be a number or [mean, deviation]"),
         ("{ cora =", "{ corra =", 12, "Did you mean 'cora'?"),

@@ -3,7 +3,9 @@
 import pytest
 
 from akgnn.cli.main import main
-from report_data import write_results, write_specs
+from akgnn.experiments.spec_files import read_spec
+from akgnn.experiments.store import RecordStore
+from report_data import homophily_records, homophily_spec, write_results, write_specs
 
 
 @pytest.fixture(scope="session")
@@ -14,6 +16,29 @@ def spec_files(tmp_path_factory):
 @pytest.fixture(scope="session")
 def results(tmp_path_factory, spec_files):
     return write_results(tmp_path_factory.mktemp("report") / "results", spec_files)
+
+
+@pytest.fixture(scope="session")
+def homophily_file(tmp_path_factory):
+    return homophily_spec(tmp_path_factory.mktemp("homophily"))
+
+
+@pytest.fixture(scope="session")
+def homophily_results(tmp_path_factory, homophily_file):
+    folder = tmp_path_factory.mktemp("homophily-results")
+    store = RecordStore(folder)
+    for record in homophily_records(read_spec(homophily_file)):
+        store.append(record)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def signed_run(tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "signed"
+    options = ["--dataset", "csbm:num_nodes=200,homophily=0.1", "--preset", "any-graph"]
+    changes = ["--set", "epochs=8", "--set", "num_layers=3"]
+    assert main(["train", *options, *changes, "--out", str(out)]) == 0
+    return out
 
 
 @pytest.fixture(scope="session")

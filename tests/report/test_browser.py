@@ -11,6 +11,7 @@ from akgnn.report.experiments_page import experiments_page
 from akgnn.report.run_page import run_page
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+PAGES = ["experiments", "run", "signed", "homophily"]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -26,10 +27,14 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory, results, spec_files, run):
+def files(
+    tmp_path_factory, results, spec_files, run, signed_run, homophily_results, homophily_file
+):
     folder = tmp_path_factory.mktemp("pages")
     html.write(experiments_page(results, spec_files), folder / "experiments.html")
     html.write(run_page(run), folder / "run.html")
+    html.write(run_page(signed_run), folder / "signed.html")
+    html.write(experiments_page(homophily_results, [homophily_file]), folder / "homophily.html")
     return folder
 
 
@@ -186,6 +191,75 @@ def test_sliders_move_by_keyboard_down_to_the_plain_average(visit):
     assert y == pytest.approx([1 - mu for mu in x])
 
 
+def tau_factor(tau, mu):
+    return (1 + tau * (1 - mu)) / (1 + abs(tau))
+
+
+@pytest.mark.parametrize("name", ["signed", "homophily"])
+def test_tau_sliders_follow_their_own_formula(visit, name):
+    page = visit(name)
+    taus = page.evaluate("akgnn.data.responses[0].tau")
+    x, y = curve(page, "layer 1")
+    assert y == pytest.approx([tau_factor(taus[0], mu) for mu in x])
+    slider = page.get_by_label("τ of layer 1")
+    assert (slider.get_attribute("min"), slider.get_attribute("max")) == ("-3", "10")
+    slider.fill("-2")
+    assert page.locator("output").nth(0).inner_text() == "-2.00"
+    assert curve(page, "layer 1")[1] == pytest.approx([tau_factor(-2, mu) for mu in x])
+    both = [tau_factor(-2, mu) * tau_factor(taus[1], mu) for mu in x]
+    assert curve(page, "layers 1 to 2")[1] == pytest.approx(both)
+    label = page.locator("#response-chart").get_attribute("aria-label")
+    assert "with τ = -2.00" in label
+    slider.focus()
+    page.keyboard.press("Home")
+    assert slider.input_value() == "-3"
+    page.get_by_role("button", name="Reset to learned").click()
+    assert curve(page, "layer 1")[1] == pytest.approx(y)
+
+
+def test_lambda_and_tau_of_one_graph_have_their_own_sliders(visit):
+    page = visit("homophily")
+    page.locator("#response-graph label").nth(1).click()
+    slider = page.get_by_label("λ of layer 1")
+    assert slider.get_attribute("min") == "1"
+    x, y = curve(page, "layer 1")
+    assert y == pytest.approx([1 - mu / 2.5 for mu in x])
+    assert page.locator("#sliders").get_attribute("aria-label") == "λ of each layer"
+
+
+def test_rows_over_homophily_differ_in_colour_dash_and_mark(visit):
+    for scheme in ("light", "dark"):
+        page = visit("homophily", scheme=scheme)
+        lines = page.evaluate(
+            "document.querySelector('[data-figure=myhomophily]').data.filter((t) => t.name)"
+            ".map((t) => [t.line.color, t.line.dash, t.marker.symbol])"
+        )
+        assert len(lines) == 3
+        for looks in zip(*lines, strict=True):
+            assert len(set(looks)) == 3
+
+
+def test_values_over_homophily_are_shown_on_hover(visit):
+    page = visit("homophily")
+    chart = page.locator("[data-figure=myhomophily]").first
+    chart.scroll_into_view_if_needed()
+    page.evaluate(
+        "Plotly.Fx.hover(document.querySelector('[data-figure=myhomophily]'), {xval: 0.5})"
+    )
+    page.wait_for_selector("[data-figure=myhomophily] .hoverlayer .legend")
+    assert "73.5" in chart.locator(".hoverlayer").inner_html()
+
+
+def test_numbers_over_homophily_open_by_keyboard(visit):
+    page = visit("homophily")
+    table = page.locator("#myhomophily table").first
+    assert not table.is_visible()
+    page.locator("#myhomophily summary").first.focus()
+    page.keyboard.press("Enter")
+    assert table.is_visible()
+    assert "73.5 ± 1.3, n 4" in table.inner_text()
+
+
 def test_another_graph_brings_its_own_stack(visit):
     page = visit("experiments")
     page.locator("#response-graph label").nth(1).click()
@@ -217,13 +291,13 @@ def test_text_stands_out_from_its_ground(visit, name, scheme):
         linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
         return sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
-    for ink in ("ink", "muted", "accent", "bad", "good", *(f"series-{k}" for k in range(1, 6))):
+    for ink in ("ink", "muted", "accent", "bad", "good", *(f"series-{k}" for k in range(1, 7))):
         for ground in ("paper", "tint"):
             low, high = sorted((luminance(ink), luminance(ground)))
             assert (high + 0.05) / (low + 0.05) >= 4.5, (ink, ground)
 
 
-@pytest.mark.parametrize("name", ["experiments", "run"])
+@pytest.mark.parametrize("name", PAGES)
 def test_a_phone_scrolls_down_only(visit, name):
     page = visit(name, width=360)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
@@ -234,7 +308,7 @@ def test_a_phone_scrolls_down_only(visit, name):
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
-@pytest.mark.parametrize("name", ["experiments", "run"])
+@pytest.mark.parametrize("name", PAGES)
 def test_charts_have_words_and_headings_go_in_order(visit, name):
     page = visit(name)
     for chart in page.locator(".chart").all():
@@ -248,7 +322,7 @@ def test_charts_have_words_and_headings_go_in_order(visit, name):
     assert len(ids) == len(set(ids))
 
 
-@pytest.mark.parametrize("name", ["experiments", "run"])
+@pytest.mark.parametrize("name", PAGES)
 def test_a_picture_of_the_page_is_not_blank(visit, name, tmp_path):
     page = visit(name)
     file = tmp_path / "page.png"

@@ -5,9 +5,10 @@ import pytest
 from akgnn.errors import DataError
 from akgnn.experiments.results import collect
 from akgnn.experiments.spec_files import read_spec
-from akgnn.report.response import readout_of, responses_of
-from akgnn.training.plan import RunPlan
-from report_data import FIRST, SECOND, figure_records, table_records
+from akgnn.layers.kernels import KERNELS, SignedKernel
+from akgnn.report.response import kind_of, mean_scalars, readout_of, responses_of
+from akgnn.training.plan import RunPlan, RunSettings
+from report_data import FIRST, SECOND, figure_records, homophily_records, table_records
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def results(spec_files):
 def test_each_graph_has_the_deepest_stack_and_its_spectrum(results):
     responses = responses_of(results, None)
     assert [response.name for response in responses] == [FIRST, SECOND]
-    assert responses[0].lambda_max == (2.5, 2.0, 1.5)
+    assert responses[0].scalars == (2.5, 2.0, 1.5)
     assert sum(responses[0].spectrum.share) == pytest.approx(1)
     assert responses[0].note == "60 nodes, all frequencies computed."
 
@@ -53,7 +54,7 @@ def test_the_papers_preset_goes_before_others(tmp_path):
     assert [readout_of(result.cell.template) for result in results] == ["mean-with-input", "mean"]
     (response,) = responses_of(results, None)
     assert response.readout == "mean"
-    assert len(response.lambda_max) == 5
+    assert len(response.scalars) == 5
 
 
 def test_a_preset_as_it_stands_goes_before_deeper_stacks(tmp_path):
@@ -64,4 +65,37 @@ def test_a_preset_as_it_stands_goes_before_deeper_stacks(tmp_path):
     )
     spec = read_spec(file)
     (response,) = responses_of(collect(spec, figure_records(spec)), None)
-    assert len(response.lambda_max) == 5
+    assert len(response.scalars) == 5
+
+
+def test_tau_and_lambda_have_a_stack_each(homophily_file):
+    spec = read_spec(homophily_file)
+    responses = responses_of(collect(spec, homophily_records(spec)), None)
+    assert [(response.name, response.kind) for response in responses[:2]] == [
+        ("csbm:homophily=0.8,num_nodes=60, τ", "tau"),
+        ("csbm:homophily=0.8,num_nodes=60, λ", "lambda"),
+    ]
+    # τ at the mean share of neighbours over the seeds.
+    assert responses[0].scalars == pytest.approx((0.315 / 0.685, 1.0), abs=1e-4)
+    assert responses[0].drawn()["tau"] == list(responses[0].scalars)
+    assert "lambda" not in responses[0].drawn()
+    assert responses[1].drawn()["lambda"] == [2.5, 2.0]
+
+
+def test_several_scalars_a_layer_are_no_one_curve(tmp_path, homophily_file):
+    text = homophily_file.read_text().replace("num_layers = 2 }", "num_layers = 1, groups = 2 }")
+    (tmp_path / "groups.toml").write_text(text)
+    spec = read_spec(tmp_path / "groups.toml")
+    results = collect(spec, homophily_records(spec))
+    assert mean_scalars(results[0]) == []
+
+
+def test_a_kernel_of_ones_own_is_drawn_by_its_weights(monkeypatch):
+    class Mine(SignedKernel.__base__):
+        pass
+
+    assert kind_of(RunPlan.make(RunSettings(), {"kernel": "smooth"})) == "lambda"
+    assert kind_of(RunPlan.make(RunSettings(model="gcn"))) == "lambda"
+    Mine.__abstractmethods__ = frozenset()
+    monkeypatch.setitem(KERNELS, "mine", Mine())
+    assert kind_of(RunPlan.make(RunSettings(), {"kernel": "mine"})) == "beta"

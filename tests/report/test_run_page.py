@@ -59,6 +59,53 @@ def test_a_model_without_kernels_has_no_response(tmp_path):
     assert 'id="response"' not in render(page)
 
 
+def test_a_signed_run_has_words_starts_and_shares(signed_run):
+    page = run_page(signed_run)
+    kept = json.loads((signed_run / "run.json").read_text())["result"]
+    assert list(page.drawn["figures"]) == ["loss", "share"]
+    panel = page.drawn["figures"]["share"]["panels"][0]
+    assert panel["names"] == ["layer 1", "layer 2", "layer 3"]
+    chosen = [layer[kept["best_epoch"] - 1] for layer in panel["layers"]]
+    assert chosen == pytest.approx(kept["neighbour_share"], rel=1e-3)
+    taus = [share / (1 - abs(share)) for share in kept["neighbour_share"]]
+    assert page.drawn["responses"][0]["tau"] == pytest.approx(taus, rel=1e-4)
+    text = render(page).partition('id="drawn"')[0]
+    assert all(line in text for line in page.shown["learned"].words)
+    assert text.count(">kept</td>") == 1
+    assert "τ by layer" in text
+    assert "GCN, fixed" in text
+
+
+def trained(folder, *options):
+    small = ["--preset", "any-graph", "--set", "epochs=4", "--set", "num_layers=2"]
+    data = [] if "--dataset" in options else ["--dataset", "csbm:num_nodes=200"]
+    assert main(["train", *data, *small, *options, "--out", str(folder)]) == 0
+    return run_page(folder)
+
+
+def test_groups_have_a_response_each_and_one_line_a_layer(tmp_path):
+    page = trained(tmp_path / "run", "--set", "groups=2")
+    assert [response["name"] for response in page.drawn["responses"]] == ["group 1", "group 2"]
+    assert [len(response["tau"]) for response in page.drawn["responses"]] == [2, 2]
+    assert page.drawn["figures"]["share"]["panels"][0]["names"] == ["layer 1", "layer 2"]
+    assert "layer 2, group 1" in render(page)
+
+
+def test_in_and_out_neighbours_have_no_common_response(tmp_path):
+    page = trained(tmp_path / "run", "--set", "normalisation=directed")
+    assert page.drawn["responses"] == []
+    names = page.drawn["figures"]["share"]["panels"][0]["names"]
+    assert names == ["layer 1, in", "layer 1, out", "layer 2, in", "layer 2, out"]
+    assert "no graph frequencies in common" in render(page)
+
+
+def test_a_graph_without_edges_is_said(tmp_path):
+    page = trained(tmp_path / "run", "--dataset", "csbm:num_nodes=200,degree=0.001")
+    assert list(page.drawn["figures"]) == ["loss"]
+    assert page.drawn["responses"] == []
+    assert "The graph has no edges: every kernel is the identity." in render(page)
+
+
 def test_hostile_class_names_are_shown_as_text(tmp_path, monkeypatch):
     load = RunPlan.load
 

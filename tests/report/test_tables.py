@@ -111,3 +111,18 @@ def test_a_table_says_its_metric(tmp_path):
     assert graph.caption == f"{FIRST}, ROC-AUC"
     assert graph.rows[0].metric == "ROC-AUC"
     assert graph.rows[0].summary.mean == 70
+
+
+def test_a_table_says_its_splits(tmp_path):
+    spec = table_spec(tmp_path)
+    records = table_records(spec)
+    graph = table_of(spec, collect(spec, records)).graphs[0]
+    assert graph.splits == "split public"
+    drawn = [
+        replace(r, data={**r.data, "split": f"public-{r.seed}:1234"}) if r.data else r
+        for r in records
+    ]
+    graph = table_of(spec, collect(spec, drawn)).graphs[0]
+    assert graph.splits == "6 splits, public-0 to public-5"
+    failed = [r for r in records if not r.is_finished]
+    assert table_of(spec, collect(spec, failed)).graphs[0].splits == ""

@@ -97,11 +97,11 @@ def test_an_interrupted_run_goes_on_to_the_same_end(folder, epochs):
     assert same(read_result(folder), whole)
 
 
-@pytest.mark.parametrize("epochs", [3, 12, 13, 30, 47])
+@pytest.mark.parametrize("epochs", [3, 12, 13, 30, 35])
 def test_a_run_of_several_starts_goes_on_to_the_same_end(folder, epochs):
     plan = make_plan(kernel="signed")
     whole = train_run(plan, plan.load())
-    assert sum(start.epochs for start in whole.fit.starts) == 48
+    assert sum(start.epochs for start in whole.fit.starts) == 36
     with pytest.raises(InterruptedRunError):
         train_run(plan, plan.load(), folder, should_stop=stop_after(epochs))
     assert same(train_run(plan, plan.load(), folder, resume=True), whole)

@@ -51,7 +51,7 @@ def test_the_best_start_gives_what_it_gives_alone(stop_on):
 
 def test_a_named_start_or_a_fixed_kernel_is_the_only_one():
     training = plan().preset.training
-    assert len(starts_of(plan().build(DATA), training)) == 4
+    assert starts_of(plan().build(DATA), training) == KERNELS["signed"].learning.starts
     for changes in ({"kernel_start": 0.3}, {"learn_lambda": False}, {"kernel": "paper"}):
         assert starts_of(plan(**changes).build(DATA), training) == (None,)
     one = plan(several_starts=False)

@@ -1,65 +1,142 @@
 """`akgnn inspect`."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from akgnn.cli.output import print_json, print_table
-from akgnn.errors import SettingsError
+from akgnn.errors import AkgnnError, SettingsError
 
-_FREQUENCIES = (0.0, 0.5, 1.0, 1.5, 2.0)
+if TYPE_CHECKING:
+    from akgnn.data.node_data import NodeData
+    from akgnn.report.kernels import LearnedKernel
+    from akgnn.training.run import RunResult
+    from akgnn.training.starts import TriedStart
 
 
 def inspect(
     run: Path = typer.Argument(help="Folder of a finished run."),
+    data_root: Path | None = typer.Option(None, help="Folder of other data sets.  [$AKGNN_DATA]"),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """Show the kernels that a model learned: λ, filter weights, frequency response.
+    """Show the kernels that a model learned: λ or τ, share of neighbours, frequency response.
 
     Example: akgnn inspect run
     """
-    import torch
-
-    from akgnn.layers.ak_conv import AKConv
+    from akgnn.report.kernels import FREQUENCIES, learned_kernels
     from akgnn.training.checkpoint import RunFolder
     from akgnn.training.run import load_model
 
     result, model = load_model(RunFolder(run))
-    kernels = [module for module in model.modules() if isinstance(module, AKConv)]
-    if not kernels:
+    data, missing = _data_of(result, data_root)
+    learned = learned_kernels(result, model, data)
+    if not learned.kernels:
         raise SettingsError(f"The model {result.plan.which.model!r} has no adaptive kernels.")
-    frequency = torch.tensor(_FREQUENCIES)
-    layers: list[dict[str, Any]] = []
-    with torch.no_grad():
-        for kernel in kernels:
-            all_pass, low_pass = kernel.filter_weights
-            layers.append(
-                {
-                    "lambda_max": float(kernel.scalar),
-                    "self_weight": float(kernel.scalar - 1),
-                    "all_pass": float(all_pass),
-                    "low_pass": float(low_pass),
-                    "response": kernel.frequency_response(frequency).tolist(),
-                }
-            )
     if as_json:
-        print_json({**result.to_dict(), "frequency": _FREQUENCIES, "layers": layers})
+        homophily = None if learned.homophily is None else asdict(learned.homophily)
+        print_json(
+            {
+                **result.to_dict(),
+                "kernel": learned.kernels[0].kernel,
+                "symbol": learned.kernels[0].symbol,
+                "frequency": FREQUENCIES,
+                "layers": [_as_object(kernel) for kernel in learned.kernels],
+                "homophily": homophily,
+                "homophily_missing": missing,
+                "words": learned.words,
+            }
+        )
         return
 
     fit, which = result.fit, result.plan.which
     print(f"{run}: {which.model} ({which.preset}) on {which.dataset}, split {result.data['split']}")
     print(f"test accuracy {fit.test_accuracy:.1f} %, {fit.epochs} epochs, best {fit.best_epoch}\n")
-    names = ("lambda_max", "self_weight", "all_pass", "low_pass")
+    _print_kernels(learned.kernels, FREQUENCIES)
+    print()
+    for line in learned.words:
+        print(line)
+    if missing is not None:
+        print(f"The homophily of the training nodes is not known: {missing}")
+    if fit.starts:
+        print()
+        _print_starts(fit.starts)
+    print(_explained(learned.kernels))
+
+
+def _data_of(result: "RunResult", root: Path | None) -> tuple["NodeData | None", str | None]:
+    """The data of the run, or why they cannot be had."""
+    from akgnn.training.run import describe
+
+    try:
+        data = result.plan.load(root)
+    except AkgnnError as error:
+        return None, str(error)
+    if describe(data) != result.data:
+        return None, f"{data.name} is not the data that the run was trained on."
+    return data, None
+
+
+def _as_object(kernel: "LearnedKernel") -> dict[str, Any]:
+    values = asdict(kernel)
+    place = values.pop("place")
+    return {**{name: value or None for name, value in place.items()}, **values}
+
+
+def _print_kernels(kernels: Sequence["LearnedKernel"], frequencies: Sequence[float]) -> None:
+    columns = ["layer", kernels[0].symbol, "neighbours", "all-pass", "low-pass"]
+    columns += [f"μ={value:g}" for value in frequencies]
     rows = [
-        [f"{number}", *(f"{layer[name]:.3f}" for name in names)]
-        + [f"{value:.2f}" for value in layer["response"]]
-        for number, layer in enumerate(layers, start=1)
+        [
+            kernel.place.text.removeprefix("layer "),
+            f"{kernel.scalar:.3f}",
+            "–" if kernel.neighbour_share is None else f"{kernel.neighbour_share:.2f}",
+            f"{kernel.all_pass:.3f}",
+            f"{kernel.low_pass:.3f}",
+            *(f"{value:.2f}" for value in kernel.response),
+        ]
+        for kernel in kernels
     ]
-    columns = ["layer", "λ", "self-loop", "all-pass", "low-pass"]
-    print_table(columns + [f"μ={value:g}" for value in _FREQUENCIES], rows)
-    print(
-        "\nλ = 2 weighs a node as one of its neighbours (GCN). Higher keeps more of the node's\n"
-        "own signal, lower averages more. The columns μ show what a layer multiplies a graph\n"
-        "frequency by, 1 - μ / λ: 0 is constant along edges, 2 changes sign at every edge."
+    print_table(columns, rows)
+
+
+def _print_starts(starts: Sequence["TriedStart"]) -> None:
+    rows = [
+        [
+            start.start,
+            str(start.epochs),
+            f"{start.val_loss:.3f}",
+            f"{start.val_accuracy:.1f}",
+            "kept" if start.is_chosen else "",
+        ]
+        for start in starts
+    ]
+    print_table(["start", "epochs", "validation loss", "validation %", ""], rows, "lrrrl")
+
+
+_SCALARS = {
+    "λ": "λ = 2 weighs a node as one of its neighbours (GCN). Higher keeps more of the node's\n"
+    "own signal, lower averages more.",
+    "τ": "τ = 0 keeps a node's own signal; above 0 neighbours are added to it, below 0 they are\n"
+    "subtracted, and at 1 or -1 they weigh together as much as the node itself.",
+}
+
+
+def _explained(kernels: Sequence["LearnedKernel"]) -> str:
+    """How the columns and the words are to be read."""
+    from akgnn.report.words import THRESHOLDS
+
+    scalar = _SCALARS.get(kernels[0].symbol, "")
+    share = (
+        "Neighbours: their share of a node's new signal, from -1 (subtracted, nothing else)\n"
+        "through 0 (ignored) to 1 (their plain average)."
     )
+    response = (
+        "The columns μ show what a layer multiplies a graph frequency by: 0 is constant along\n"
+        "edges, 2 changes sign at every edge."
+    )
+    if kernels[0].place.way:
+        response += " In- and out-neighbours are shown each alone."
+    return "\n" + "\n".join(filter(None, (scalar, share, response, THRESHOLDS)))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from akgnn.cli.output import numbers, print_json, print_table
+from akgnn.cli.kernel_lines import kernel_columns, kernel_lines, no_edges
+from akgnn.cli.output import print_json, print_table
 from akgnn.cli.progress import training_progress
 from akgnn.cli.stopping import stop_requests
 from akgnn.errors import DivergedError, InterruptedRunError, RunFolderError, SettingsError
@@ -176,6 +177,8 @@ def _print_results(
         f"{data['num_features']} features, {len(data['class_names'])} classes; "
         f"split {data['split']}"
     )
+    if no_edges(first):
+        print(no_edges(first))
     if len(results) == 1:
         fit = first.fit
         print(f"{which.model} ({which.preset}), seed {which.seed}, {fit.seconds:.1f} s on {device}")
@@ -188,8 +191,10 @@ def _print_results(
             f"  validation      {fit.val_accuracy:.1f} %   "
             f"(best of {fit.epochs} epochs: {fit.best_epoch})"
         )
-        if fit.lambda_max:
-            print(f"  λ per layer     {numbers(fit.lambda_max)}")
+        lines = kernel_lines(first)
+        width = max([15, *(len(name) for name, _ in lines)])
+        for name, text in lines:
+            print(f"  {name:<{width}} {text}")
     else:
         _print_several(results)
     if out is not None:
@@ -211,11 +216,14 @@ def _print_several(results: Sequence["RunResult"]) -> None:
             f"{result.fit.val_accuracy:.1f}",
             str(result.fit.best_epoch),
             f"{result.fit.seconds:.1f}",
-            numbers(result.fit.lambda_max),
         ]
         for result in results
     ]
-    print_table(["seed", "test %", "validation %", "best epoch", "seconds", "λ per layer"], rows)
+    columns = ["seed", "test %", "validation %", "best epoch", "seconds"]
+    more = kernel_columns(results)
+    cells = [[*row, *new] for row, *new in zip(rows, *more.values(), strict=True)]
+    sides = ["l" if name == "start" else "r" for name in [*columns[1:], *more]]
+    print_table([*columns, *more], cells, "l" + "".join(sides))
     summary = summary_of(results)
     low, high = summary["ci95"]
     print(

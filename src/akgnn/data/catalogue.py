@@ -22,7 +22,29 @@ DIRECTED = (*FILTERED, *(name for name, source in PYG_SOURCES.items() if source.
 _PER_CLASS, _SHARES, _PUBLISHED = r"(\d+)-per-class", r"(\d+)/(\d+)/(\d+)", r"public(?:-(\d+))?"
 
 # How the field writes the names of its graphs.
-_WRITTEN = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
+_WRITTEN = {
+    "cora": "Cora",
+    "citeseer": "CiteSeer",
+    "pubmed": "PubMed",
+    "chameleon-filtered": "Chameleon, filtered",
+    "squirrel-filtered": "Squirrel, filtered",
+    "actor": "Actor",
+    "amazon-ratings": "Amazon Ratings",
+    "computers": "Computers",
+    "cora-ml": "Cora ML",
+    "cornell": "Cornell",
+    "cs": "CS",
+    "dblp": "DBLP",
+    "minesweeper": "Minesweeper",
+    "photo": "Photo",
+    "physics": "Physics",
+    "questions": "Questions",
+    "roman-empire": "Roman Empire",
+    "texas": "Texas",
+    "tolokers": "Tolokers",
+    "wikics": "WikiCS",
+    "wisconsin": "Wisconsin",
+}
 
 FeatureTransform = Literal["auto", "raw", "row-normalised"]
 Direction = Literal["symmetrised", "kept"]
@@ -36,6 +58,12 @@ def dataset_names() -> list[str]:
 def graph_name(dataset: str) -> str:
     """The name of a data set for readers."""
     return _WRITTEN.get(dataset, dataset)
+
+
+def generated_settings(dataset: str) -> BlockModelSettings | None:
+    """The settings in the name of a generated graph; None for any other data set."""
+    kind, _, options = dataset.partition(":")
+    return _block_model_settings(options) if kind == GENERATED else None
 
 
 def check_dataset(name: str) -> None:

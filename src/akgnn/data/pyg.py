@@ -45,13 +45,13 @@ PYG_SOURCES = {
     "amazon-ratings": PyGSource(
         "HeterophilousGraphDataset", "heterophilous", "Amazon-ratings", False
     ),
-    "computers": PyGSource("Amazon", "amazon", "Computers"),
+    "computers": PyGSource("Amazon", "amazon", "Computers", False),
     "cora-ml": PyGSource("CitationFull", "citation_full", "Cora_ML"),
     "cornell": PyGSource("WebKB", "webkb", "Cornell", is_directed=True),
     "cs": PyGSource("Coauthor", "coauthor", "CS"),
     "dblp": PyGSource("CitationFull", "citation_full", "DBLP"),
     "minesweeper": PyGSource("HeterophilousGraphDataset", "heterophilous", "Minesweeper", False),
-    "photo": PyGSource("Amazon", "amazon", "Photo"),
+    "photo": PyGSource("Amazon", "amazon", "Photo", False),
     "physics": PyGSource("Coauthor", "coauthor", "Physics"),
     "questions": PyGSource("HeterophilousGraphDataset", "heterophilous", "Questions", False),
     "roman-empire": PyGSource("HeterophilousGraphDataset", "heterophilous", "Roman-empire", False),

@@ -2,10 +2,13 @@
 
 import statistics
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from akgnn.data.pyg import PYG_SOURCES, load_pyg
+from akgnn.errors import AkgnnError
 from akgnn.experiments.record import Record, failed_record
 from akgnn.experiments.spec import Spec
 from akgnn.experiments.store import RecordStore
@@ -14,7 +17,7 @@ from akgnn.experiments.workers import Death, cores, share_out
 from akgnn.training.plan import RunPlan
 
 # Larger graphs first, so that no long run is left over for one core at the end.
-_SIZE = {"pubmed": 0, "citeseer": 1, "cora": 2}
+_SIZE = {"minesweeper": -2, "photo": -1, "pubmed": 0, "citeseer": 1, "cora": 2}
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,7 @@ def run_tasks(
         should_stop: Once true, the runs in progress are given up.
     """
     number = num_workers or (cores() if device == "cpu" else 1)
+    _unpack([task.plan.which.dataset for task in tasks], data_root)
     function = partial(_do_task, device=device, data_root=data_root)
     guess = _TimeLeft(tasks, number)
     records: list[Record] = []
@@ -116,6 +120,14 @@ def run_tasks(
         records.append(result)
         after_run(Progress(result, len(records), len(tasks), guess.after(result)))
     return records
+
+
+def _unpack(datasets: Sequence[str], data_root: Path | None) -> None:
+    """Let PyG unpack its data sets once: workers that do it at the same time damage the files."""
+    for name in sorted(set(datasets) & set(PYG_SOURCES)):
+        # What is wrong with a data set, the record of its first run will say.
+        with suppress(AkgnnError):
+            load_pyg(name, data_root)
 
 
 def _do_task(task: Task, *, device: str, data_root: Path | None) -> Record:

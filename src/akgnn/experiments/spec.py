@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from akgnn.data.catalogue import Direction
+from akgnn.data.catalogue import Direction, graph_name
 from akgnn.training.plan import RunPlan
 
-Shown = Literal["table", "loss", "lambda", "depth"]
+Shown = Literal["table", "loss", "lambda", "depth", "homophily"]
 Metric = Literal["accuracy", "roc_auc", "macro_f1"]
 # How readers call them.
 METRIC_NAMES: dict[Metric, str] = {
@@ -152,6 +152,13 @@ class Spec:
     def datasets(self) -> list[str]:
         """The data sets, each once."""
         return list(dict.fromkeys(cell.dataset for cell in self.cells))
+
+
+def shown_name(dataset: str) -> str:
+    """A data set's name for readers, without the setting that only tells draws apart."""
+    name, colon, options = dataset.partition(":")
+    kept = ",".join(option for option in options.split(",") if DRAW_SIGN not in option)
+    return graph_name(f"{name}{colon}{kept}" if kept else name)
 
 
 def _of_draw(text: str, draw: int | str) -> str:

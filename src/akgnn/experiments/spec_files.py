@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from akgnn.data.catalogue import check_dataset, check_split, is_random_split
+from akgnn.data.catalogue import (
+    check_dataset,
+    check_split,
+    generated_settings,
+    is_random_split,
+)
 from akgnn.errors import AkgnnError, SettingsError, SpecError, UnknownNameError
 from akgnn.experiments.bundled import spec_names, spec_path
 from akgnn.experiments.spec import DRAW_SIGN, Cell, Metric, Published, Row, Shown, Spec
@@ -114,6 +119,8 @@ class _Reader:
             raise self._error(error, None, "shows")
         self._count("seeds", values["seeds"], None)
         shared = self._shared(values)
+        if values["shows"] == "homophily":
+            self._check_generated(shared.datasets)
         if not values["rows"]:
             raise self._error("a spec needs at least one [[rows]]", None, "rows")
         cells = []
@@ -154,6 +161,13 @@ class _Reader:
             check_dataset(settings.dataset.replace(DRAW_SIGN, "0"))
         except AkgnnError as error:
             raise self._error(error, None, "datasets") from error
+
+    def _check_generated(self, datasets: list[str]) -> None:
+        """A figure over homophily needs graphs whose name says it."""
+        for name in datasets:
+            if generated_settings(name.replace(DRAW_SIGN, "0")) is None:
+                message = f"shows = 'homophily' needs data sets csbm:homophily=…, got {name!r}"
+                raise self._error(message, None, "datasets")
 
     def _splits(self, split: str | dict[str, Any], datasets: list[str]) -> dict[str, str]:
         """The split of each data set, from one text for all or a table."""

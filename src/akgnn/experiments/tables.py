@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from akgnn.data.catalogue import graph_name
 from akgnn.experiments.comparisons import against_row
 from akgnn.experiments.results import CellResult
-from akgnn.experiments.spec import METRIC_NAMES, Spec
+from akgnn.experiments.spec import METRIC_NAMES, Spec, shown_name
 from akgnn.experiments.statistics import Comparison
 
 
@@ -53,7 +52,7 @@ def _headings(results: Sequence[CellResult]) -> list[str]:
     """The data sets, each once, with the metric where it is another than accuracy."""
     metrics = {result.cell.dataset: result.cell.metric for result in results}
     return [
-        graph_name(name) + ("" if metric == "accuracy" else f", {METRIC_NAMES[metric]}")
+        shown_name(name) + ("" if metric == "accuracy" else f", {METRIC_NAMES[metric]}")
         for name, metric in metrics.items()
     ]
 

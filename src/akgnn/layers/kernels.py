@@ -85,6 +85,13 @@ class Kernel(ABC):
         """The paper's λ; None for a kernel that has none."""
         return None
 
+    def scalar_of_share(self, neighbours: float, own: float) -> float | None:
+        """The scalar at which neighbours and the node itself have these shares of a new signal.
+
+        None where that takes the mean degree to say.
+        """
+        return None
+
     def filter_weights(self, phi: Tensor) -> tuple[Tensor, Tensor]:
         """The weights of the all-pass and the low-pass filter in Eq. 3.
 
@@ -172,11 +179,11 @@ class SignedKernel(Kernel):
     symbol = "τ"
     start = 1.0
     search_space = (-2.0, 10.0)
-    # Measured in docs/kernels.md. The fixed ones come first: ties go to them.
+    # Measured in docs/kernels.md. The fixed one comes first: a tie goes to it.
     learning = Learning(
         rate=0.05,
         decay=0.0,
-        starts=(Start("gcn", learns=False), Start(0.0, learns=False), Start(1.0), Start(-1.0)),
+        starts=(Start("gcn", learns=False), Start(1.0), Start(0.1)),
     )
 
     def phi_of(self, scalar: float) -> float:
@@ -190,6 +197,11 @@ class SignedKernel(Kernel):
     def gcn(self, mean_degree: float) -> float:
         """τ = mean degree."""
         return mean_degree
+
+    def scalar_of_share(self, neighbours: float, own: float) -> float:
+        """τ = w · mean degree / a, the ratio of the two shares."""
+        # Records round to six digits: what is left of the node itself may have become 0.
+        return neighbours / max(own, 1e-6)
 
     def weights(self, phi: Tensor, mean_degree: float) -> tuple[Weight, Weight]:
         """An edge weighs τ / mean degree, the node itself 1."""

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from akgnn.data.catalogue import graph_name
 from akgnn.experiments.results import CellResult
-from akgnn.experiments.spec import Spec
+from akgnn.experiments.spec import Spec, shown_name
 from akgnn.report.depth_figure import depth_panels
+from akgnn.report.homophily_figure import homophily_panels
 from akgnn.report.lambda_figure import lambda_panels
 from akgnn.report.loss_figure import loss_panels
 from akgnn.report.panel import Panel
@@ -39,12 +39,20 @@ class Figure:
         return [dict(panel.drawn) for panel in self.panels]
 
 
-_PANELS = {"loss": loss_panels, "lambda": lambda_panels, "depth": depth_panels}
+_PANELS = {
+    "loss": loss_panels,
+    "lambda": lambda_panels,
+    "depth": depth_panels,
+    "homophily": homophily_panels,
+}
 _NOTES = {
     "loss": "Lines are medians over seeds and bands run between the quartiles. A curve ends where "
     "fewer than half of the seeds still train.",
     "lambda": "Means over seeds. The colour is neutral at λ = 2, where a layer is GCN's.",
     "depth": "Lines are means over seeds and bands one deviation to each side.",
+    "homophily": "Lines are means over runs and bands one deviation to each side. At the dotted "
+    "line edges say nothing about classes. The share of neighbours is the part of a node's new "
+    "signal that a layer takes from them.",
 }
 
 
@@ -58,5 +66,5 @@ def figure_of(spec: Spec, results: Sequence[CellResult]) -> Figure:
 
 def _failures(result: CellResult) -> list[str]:
     cell = result.cell
-    where = ", ".join(filter(None, [cell.row.label, graph_name(cell.dataset), point_name(cell)]))
+    where = ", ".join(filter(None, [cell.row.label, shown_name(cell.dataset), point_name(cell)]))
     return [f"{where}, seed {record.seed}: {record.error}" for record in result.failed]

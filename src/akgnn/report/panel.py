@@ -18,6 +18,7 @@ class Panel:
         columns: Headings of its numbers.
         rows: Its numbers as text.
         drawn: What the script needs to draw it.
+        key: Names of its lines, where each panel has its own; they follow the order of the colours.
     """
 
     title: str
@@ -25,6 +26,7 @@ class Panel:
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     drawn: Mapping[str, Any]
+    key: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from akgnn.data.catalogue import graph_name
+import numpy as np
+
 from akgnn.errors import AkgnnError
 from akgnn.experiments.results import CellResult
+from akgnn.experiments.spec import shown_name
 from akgnn.graph import Graph
+from akgnn.layers.kernels import PaperKernel, SignedKernel, SmoothKernel, find_kernel
+from akgnn.models.akgnn import AKGNNSettings
 from akgnn.report.lambda_figure import mean_lambda
 from akgnn.report.spectrum import Spectrum, spectrum_of
+from akgnn.training.kernel_places import places_of, scalars_of
 from akgnn.training.plan import RunPlan
 
 Readout = Literal["mean", "mean-with-input", "last"]
+Kind = Literal["lambda", "tau", "beta"]
 
 
 @dataclass(frozen=True)
@@ -22,25 +28,29 @@ class Response:
 
     Attributes:
         name: Of the graph.
-        lambda_max: λ of each layer.
+        scalars: One a layer.
         readout: `mean` over the layers, which the sum is up to a factor; the same with what enters
             the first; or the `last` alone.
         spectrum: Of the graph; None where it could not be had.
         note: Why there is no spectrum, or how it was made.
+        kind: What the scalars are, and so what a layer multiplies μ by: λ, 1 - μ/λ; τ,
+            (1 + τ(1 - μ)) / (1 + |τ|); or β, half the weight of the low-pass filter, which every
+            kernel has, 1 - |β| + β(1 - μ).
     """
 
     name: str
-    lambda_max: tuple[float, ...]
+    scalars: tuple[float, ...]
     readout: Readout
     spectrum: Spectrum | None
     note: str
+    kind: Kind = "lambda"
 
     def drawn(self) -> dict[str, Any]:
         """What the script needs."""
         spectrum = self.spectrum
         return {
             "name": self.name,
-            "lambda": list(self.lambda_max),
+            self.kind: list(self.scalars),
             "readout": self.readout,
             "note": self.note,
             "edges": list(spectrum.edges) if spectrum else [],
@@ -49,36 +59,66 @@ class Response:
 
 
 def responses_of(results: Sequence[CellResult], data_root: Path | None) -> list[Response]:
-    """The learned stack of every graph.
+    """The learned stacks of every graph, one of λ and one of τ where both were measured.
 
-    It is that of a preset as it stands, the paper's before others, where there is one, else the one
-    of the most layers.
+    Each is that of a preset as it stands, the paper's before others, where there is one, else the
+    one of the most layers.
     """
-    found = []
-    for dataset in dict.fromkeys(result.cell.dataset for result in results):
-        here = [r for r in results if r.cell.dataset == dataset and mean_lambda(r)]
-        if here:
+    found: dict[str, dict[Kind, list[CellResult]]] = {}
+    for result in results:
+        if mean_scalars(result):
+            kinds = found.setdefault(result.cell.dataset, {})
+            kinds.setdefault(kind_of(result.cell.template), []).append(result)
+    responses = []
+    for kinds in found.values():
+        plan = next(iter(kinds.values()))[0].cell.plan(0)
+        spectrum, note = _spectrum_of_plan(plan, data_root)
+        for kind, here in kinds.items():
             best = max(here, key=_priority)
-            found.append(_response(best, data_root))
-    return found
+            name = shown_name(best.cell.dataset) + (f", {_SYMBOLS[kind]}" if len(kinds) > 1 else "")
+            readout = readout_of(best.cell.template)
+            scalars = tuple(mean_scalars(best))
+            responses.append(Response(name, scalars, readout, spectrum, note, kind))
+    return responses
+
+
+_SYMBOLS: dict[Kind, str] = {"lambda": "λ", "tau": "τ", "beta": "β"}
+
+
+def kind_of(plan: RunPlan) -> Kind:
+    """What the scalars of a model's kernels are."""
+    settings = plan.preset.model
+    kernel = find_kernel(settings.kernel) if isinstance(settings, AKGNNSettings) else None
+    if isinstance(kernel, SignedKernel):
+        return "tau"
+    return "lambda" if isinstance(kernel, PaperKernel | SmoothKernel | None) else "beta"
+
+
+def mean_scalars(result: CellResult) -> list[float]:
+    """λ of each layer, mean over the seeds, or τ at the mean share of neighbours.
+
+    Empty for a model without kernels or with several scalars a layer, which no one curve can show.
+    """
+    plan = result.cell.template
+    if any(place.way or place.group for place in places_of(plan)):
+        return []
+    if kind_of(plan) == "lambda":
+        return mean_lambda(result)
+    return [round(value, 4) for value in scalars_of(plan, (), mean_shares(result))]
+
+
+def mean_shares(result: CellResult) -> list[float]:
+    """What each kernel takes from neighbours, mean over the seeds; empty where nothing says it."""
+    rows = [record.neighbour_share for record in result.finished if record.neighbour_share]
+    if not rows or len({len(row) for row in rows}) > 1:
+        return []
+    return [float(value) for value in np.mean(rows, axis=0)]
 
 
 def _priority(result: CellResult) -> tuple[bool, bool, int]:
     plan = result.cell.template
     is_preset = RunPlan.make(plan.which) == plan
-    return is_preset, plan.which.preset == "paper", len(mean_lambda(result))
-
-
-def _response(result: CellResult, data_root: Path | None) -> Response:
-    cell = result.cell
-    spectrum, note = _spectrum_of_plan(cell.plan(0), data_root)
-    return Response(
-        graph_name(cell.dataset),
-        tuple(mean_lambda(result)),
-        readout_of(cell.template),
-        spectrum,
-        note,
-    )
+    return is_preset, plan.which.preset == "paper", len(mean_scalars(result))
 
 
 def readout_of(plan: RunPlan) -> Readout:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -10,12 +11,14 @@ from torch import Tensor
 from akgnn.data.catalogue import graph_name
 from akgnn.data.node_data import NodeData
 from akgnn.errors import CheckpointError, DataError
-from akgnn.layers.ak_conv import AKConv
 from akgnn.report.figures import Figure
+from akgnn.report.kernels import LearnedKernel, LearnedKernels, learned_kernels
 from akgnn.report.page import Page
 from akgnn.report.panel import Panel
-from akgnn.report.response import Response, readout_of, spectrum_with_note
+from akgnn.report.response import Kind, Response, kind_of, readout_of, spectrum_with_note
+from akgnn.report.words import THRESHOLDS
 from akgnn.training.checkpoint import RunFolder
+from akgnn.training.kernel_places import Place, by_layer, places_of
 from akgnn.training.metrics import confusion_matrix
 from akgnn.training.record import reading, text
 from akgnn.training.run import RunResult, describe, load_model
@@ -59,6 +62,7 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
     with torch.no_grad():
         probability = model(data.x, data.graph).softmax(1)
     table = _confusion(probability, data)
+    learned = learned_kernels(run, model, data)
     which = run.plan.which
     shown: dict[str, Any] = {
         "run": run,
@@ -71,6 +75,8 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
         "num_mistakes": int(table.sum() - table.diag().sum()),
         "settings": {kind: values for kind, values in run.plan.to_dict().items() if values},
         "versions": versions,
+        "learned": learned,
+        "thresholds": THRESHOLDS,
     }
     counts = {"dataset": which.dataset, "model": which.model, "seed": which.seed}
     title = f"{which.model} on {graph_name(which.dataset)}, seed {which.seed}"
@@ -79,7 +85,7 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
         "run.html",
         shown,
         figures=_figures(run),
-        responses=_responses(run, model, data),
+        responses=_responses(run, learned, data),
         warnings=(),
         counts=counts,
     )
@@ -118,9 +124,15 @@ def _confusion(probability: Tensor, data: NodeData) -> Tensor:
 
 def _figures(run: RunResult) -> tuple[Figure, ...]:
     loss = Figure("loss", "run-loss", "Loss by epoch", _LOSS, (_loss_panel(run),))
-    if not run.fit.lambda_max:
-        return (loss,)
-    return loss, Figure("lambda", "run-lambda", "λ by epoch", _LAMBDA, (_lambda_panel(run),))
+    history = run.fit.history
+    if run.fit.lambda_max:
+        panel = _kernel_panel(run, "λ", history.lambda_max)
+        return loss, Figure("lambda", "run-lambda", "λ by epoch", _LAMBDA, (panel,))
+    if history.neighbour_share and run.data["num_edges"]:
+        panel = _kernel_panel(run, "Share of neighbours", history.neighbour_share)
+        title = "Share of neighbours by epoch"
+        return loss, Figure("share", "run-share", title, _SHARE, (panel,))
+    return (loss,)
 
 
 _LOSS = (
@@ -128,6 +140,10 @@ _LOSS = (
     "that validation chose."
 )
 _LAMBDA = "At λ = 2 a node weighs as much as one of its neighbours."
+_SHARE = (
+    "The part of a node's new signal that each layer takes from its neighbours: below 0 they are "
+    "subtracted, at 0 ignored, at 1 nothing else is left."
+)
 
 
 def _listed(run: RunResult) -> list[int]:
@@ -150,15 +166,27 @@ def _loss_panel(run: RunResult) -> Panel:
     )
 
 
-def _lambda_panel(run: RunResult) -> Panel:
-    rows, best = run.fit.history.lambda_max, run.fit.best_epoch
-    chosen = ", ".join(f"{value:.2f}" for value in run.fit.lambda_max)
+def _kernel_panel(run: RunResult, what: str, epochs: list[list[float]]) -> Panel:
+    """λ or share of each layer by epoch; of several groups the mean."""
+    best, places = run.fit.best_epoch, places_of(run.plan)
+    number = len(epochs[0])
+    # Models of one's own may have kernels that their settings do not tell.
+    fits = len(places) == number
+    names = by_layer(places if fits else [Place(layer) for layer in range(1, number + 1)])
+    rows = [[fmean(row[k] for k in group) for group in names.values()] for row in epochs]
+    chosen = ", ".join(f"{value:.2f}" for value in rows[best - 1])
+    several = any(len(group) > 1 for group in names.values())
+    whose = "layers, mean over their groups," if several else "layers"
     return Panel(
         title="",
-        summary=f"λ of the layers at epoch {best}, which validation chose: {chosen}.",
-        columns=("epoch", *(f"layer {k + 1}" for k in range(len(run.fit.lambda_max)))),
+        summary=f"{what} of the {whose} at epoch {best}, which validation chose: {chosen}.",
+        columns=("epoch", *names),
         rows=[(f"{k + 1}", *(f"{value:.2f}" for value in rows[k])) for k in _listed(run)],
-        drawn={"layers": [_short(layer) for layer in zip(*rows, strict=True)], "best": best},
+        drawn={
+            "layers": [_short(layer) for layer in zip(*rows, strict=True)],
+            "names": list(names),
+            "best": best,
+        },
     )
 
 
@@ -166,10 +194,30 @@ def _short(column: Any) -> list[float]:
     return [float(f"{value:.4g}") for value in column]
 
 
-def _responses(run: RunResult, model: torch.nn.Module, data: NodeData) -> tuple[Response, ...]:
-    """The response of the model's kernels, where it has any."""
-    if not any(isinstance(module, AKConv) for module in model.modules()):
+def _responses(run: RunResult, learned: LearnedKernels, data: NodeData) -> tuple[Response, ...]:
+    """The response of the model's kernels, one for each group of channels.
+
+    In- and out-neighbours have no frequencies in common, so there is none where they are apart, nor
+    where the graph has no edges.
+    """
+    kernels = learned.kernels
+    if not kernels or kernels[0].place.way or not data.graph.num_edges:
         return ()
     spectrum, note = spectrum_with_note(data.graph)
     name, readout = graph_name(run.plan.which.dataset), readout_of(run.plan)
-    return (Response(name, run.fit.lambda_max, readout, spectrum, note),)
+    kind = kind_of(run.plan)
+    return tuple(
+        Response(
+            f"group {group}" if group else name,
+            tuple(_scalar(kernel, kind) for kernel in kernels if kernel.place.group == group),
+            readout,
+            spectrum,
+            note,
+            kind,
+        )
+        for group in dict.fromkeys(kernel.place.group for kernel in kernels)
+    )
+
+
+def _scalar(kernel: LearnedKernel, kind: Kind) -> float:
+    return kernel.low_pass / 2 if kind == "beta" else kernel.scalar

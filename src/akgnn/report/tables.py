@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from akgnn.data.catalogue import graph_name
 from akgnn.experiments.comparisons import against_row
 from akgnn.experiments.record import Record
 from akgnn.experiments.results import CellResult
-from akgnn.experiments.spec import METRIC_NAMES, Cell, Published, Spec
+from akgnn.experiments.spec import METRIC_NAMES, Cell, Published, Spec, shown_name
 from akgnn.experiments.statistics import Agreement, Comparison, agreement
 from akgnn.report.values import pairs
 from akgnn.training.summary import Summary
@@ -107,6 +106,16 @@ class GraphTable:
         return self.name if metric == METRIC_NAMES["accuracy"] else f"{self.name}, {metric}"
 
     @property
+    def splits(self) -> str:
+        """The splits that its runs have, by name."""
+        names = _different(
+            split.partition(":")[0] for row in self.rows for split in row.runs.splits
+        )
+        if len(names) < 2:
+            return f"split {names[0]}" if names else ""
+        return f"{len(names)} splits, {names[0]} to {names[-1]}"
+
+    @property
     def others(self) -> list[TableRow]:
         """The rows that are compared with the reference."""
         return [row for row in self.rows if row.comparison is not None]
@@ -146,7 +155,7 @@ def table_of(spec: Spec, results: Sequence[CellResult]) -> Table:
         ]
         if here:
             rows = tuple(_row(result, reference, comparison) for result, comparison in here)
-            graphs.append(GraphTable(dataset, graph_name(dataset), _scale(rows), rows))
+            graphs.append(GraphTable(dataset, shown_name(dataset), _scale(rows), rows))
     return Table(spec.name, spec.title, spec.about, reference, tuple(graphs))
 
 

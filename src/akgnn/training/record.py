@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor
 
-from akgnn.errors import AkgnnError, CheckpointError
+from akgnn.errors import AkgnnError, CheckpointError, UnknownNameError
 from akgnn.training.history import History
 from akgnn.training.starts import TriedStart
 
@@ -36,6 +36,9 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except CheckpointError:
         raise
+    except UnknownNameError as error:
+        # A model or kernel that was registered by other code, or a later version's.
+        raise CheckpointError(f"The record in {path} cannot be read here. {error}") from error
     except MISFITS as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise CheckpointError(f"The record in {path} is damaged or foreign: {what}.") from error

@@ -37,13 +37,16 @@
   akgnn.axisStyle = () => akgnn.layout({ xaxis: {}, yaxis: {} }).xaxis;
   akgnn.draw = (element, traces, layout) => Plotly.react(element, traces, layout, config);
 
+  // The key of a figure, in figure.html, has the same in the same order.
+  const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"];
+  const MARKS = ["circle", "diamond", "square", "triangle-up", "triangle-down", "x"];
   const upTo = (count) => Array.from({ length: count }, (_, index) => index + 1);
 
-  function band(x, low, high, colour) {
+  function band(x, low, high, colour, alpha = 0.18) {
     const edge = { mode: "lines", line: { width: 0 }, hoverinfo: "skip", x };
     return [
       { ...edge, y: low },
-      { ...edge, y: high, fill: "tonexty", fillcolor: akgnn.faded(colour, 0.18) },
+      { ...edge, y: high, fill: "tonexty", fillcolor: akgnn.faded(colour, alpha) },
     ];
   }
 
@@ -105,24 +108,39 @@
     },
 
     "run-lambda"(element, panel) {
-      const dashes = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"];
-      const count = panel.layers.length;
-      const x = upTo(panel.layers[0].length);
-      const traces = panel.layers.map((y, k) => line(
-        `layer ${k + 1}`, x, y, `series-${1 + (k % 5)}`, dashes[k % dashes.length],
+      byEpoch(element, panel, { title: { text: "λ" }, hoverformat: ".3f" }, 2);
+    },
+
+    "run-share"(element, panel) {
+      byEpoch(element, panel, { ...shareAxis(element), hoverformat: ".3f" }, 0);
+    },
+
+    homophily(element, panel) {
+      const isShare = "layers" in panel;
+      const named = isShare ? panel.layers : panel.rows;
+      const edge = (row, sign) => row.mean.map((m, k) => (m === null ? null : m + sign * row.std[k]));
+      const bands = isShare ? [] : named.flatMap((row, k) => (
+        band(row.x, edge(row, -1), edge(row, 1), `series-${1 + (k % 6)}`, 0.12)
       ));
-      const marked = upright(panel.best, x.length);
-      const ends = panel.layers.map((y) => y[y.length - 1]);
-      const labels = count > 8 ? [] : apart(ends).map((y, k) => ({
-        x: 1, xref: "paper", y, text: `layer ${k + 1}`, showarrow: false, xanchor: "left", xshift: 4,
-        font: { size: 11, color: akgnn.colour(`series-${1 + (k % 5)}`) },
-      }));
-      akgnn.draw(element, traces, akgnn.layout({
-        margin: { l: 44, r: 56, t: 24, b: 40 },
-        xaxis: { title: { text: "epoch" } },
-        yaxis: { title: { text: "λ" }, hoverformat: ".3f" },
-        shapes: [...marked.shapes, level(2)],
-        annotations: [...marked.annotations, ...labels],
+      const lines = named.map((row, k) => line(
+        row.name, row.x, row.mean, `series-${1 + (k % 6)}`, DASHES[(k + Math.floor(k / 6)) % 6],
+        {
+          mode: "lines+markers",
+          marker: { symbol: MARKS[k % 6], size: isShare ? 7 : 8, color: akgnn.colour(`series-${1 + (k % 6)}`) },
+        },
+      ));
+      const low = range(named.flatMap((row) => [...edge(row, -1), ...edge(row, 1)]));
+      const scores = {
+        title: { text: panel.metric }, hoverformat: ".1f",
+        range: [Math.max(low[0], -1), Math.min(low[1], 101)],
+      };
+      akgnn.draw(element, [...bands, ...lines], akgnn.layout({
+        xaxis: { title: { text: "homophily" }, range: [-0.04, 1.04], dtick: 0.2 },
+        yaxis: isShare ? { ...shareAxis(element), hoverformat: ".2f" } : scores,
+        shapes: panel.chance.map((x) => ({
+          type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1,
+          line: { color: akgnn.colour("muted"), width: 1, dash: "dot" },
+        })),
       }));
     },
 
@@ -167,6 +185,42 @@
     },
   };
 
+  // λ or the share of neighbours of each layer, with a line at the level that changes its meaning.
+  function byEpoch(element, panel, axis, middle) {
+    const x = upTo(panel.layers[0].length);
+    const names = panel.names;
+    const traces = panel.layers.map((y, k) => line(
+      names[k], x, y, `series-${1 + (k % 5)}`, DASHES[k % DASHES.length],
+    ));
+    const marked = upright(panel.best, x.length);
+    const ends = panel.layers.map((y) => y[y.length - 1]);
+    const labels = names.length > 8 ? [] : apart(ends, axis.range).map((y, k) => ({
+      x: 1, xref: "paper", y, text: names[k], showarrow: false, xanchor: "left", xshift: 4,
+      font: { size: 11, color: akgnn.colour(`series-${1 + (k % 5)}`) },
+    }));
+    const longest = Math.max(...names.map((name) => name.length));
+    akgnn.draw(element, traces, akgnn.layout({
+      margin: { l: 44, r: labels.length ? 8 * longest : 12, t: 24, b: 40 },
+      xaxis: { title: { text: "epoch" } },
+      yaxis: axis,
+      shapes: [...marked.shapes, level(middle)],
+      annotations: [...marked.annotations, ...labels],
+    }));
+  }
+
+  // From neighbours subtracted through ignored to averaged; in words where there is room.
+  function shareAxis(element) {
+    const isWide = element.clientWidth > 420;
+    return {
+      title: { text: isWide ? "" : "share of neighbours" }, range: [-1.08, 1.08],
+      tickvals: [-1, -0.5, 0, 0.5, 1],
+      ticktext: isWide
+        ? ["−1 subtracts<br>neighbours", "−0.5", "0 ignores<br>them", "0.5", "1 averages<br>them"]
+        : ["−1", "−0.5", "0", "0.5", "1"],
+      zeroline: true, zerolinecolor: akgnn.colour("muted"),
+    };
+  }
+
   const RAMP = ["ramp-low", "ramp-lower", "ramp-mid", "ramp-higher", "ramp-high"];
 
   // Black or white, whichever reads better on the ramp's colour at a place from 0 to 1.
@@ -185,14 +239,21 @@
   });
 
   // Labels at the ends of lines, moved until none covers another.
-  function apart(ends) {
-    const gap = (Math.max(...ends) - Math.min(...ends) || 1) / 14;
+  function apart(ends, range) {
+    const scale = range ?? [Math.min(...ends), Math.max(...ends)];
+    const gap = (scale[1] - scale[0] || 1) / 14;
     const order = ends.map((y, k) => [y, k]).sort((a, b) => a[0] - b[0]);
     const placed = [...ends];
     let last = -Infinity;
     for (const [y, k] of order) {
       placed[k] = Math.max(y, last + gap);
       last = placed[k];
+    }
+    // Where the axis ends, back down from there.
+    let ceiling = range ? range[1] : Infinity;
+    for (const [, k] of order.reverse()) {
+      placed[k] = Math.min(placed[k], ceiling);
+      ceiling = placed[k] - gap;
     }
     return placed;
   }

@@ -1,20 +1,33 @@
-// The frequency response of a stack of kernels, with a slider for each λ.
+// The frequency response of a stack of kernels, with a slider for each scalar.
 "use strict";
 (() => {
   const chart = document.getElementById("response-chart");
   if (!chart) return;
-  const HIGHEST = 6;
+  // What a layer multiplies μ by, and how far its slider goes. λ is Theorem 1: λ = 1 gives 1 - μ, a
+  // large λ the identity. τ = 0 is the identity too, and below 0 it is a high-pass filter.
+  const KINDS = {
+    lambda: { symbol: "λ", low: 1, high: 6, factor: (value, mu) => 1 - mu / value },
+    tau: {
+      symbol: "τ", low: -3, high: 10,
+      factor: (value, mu) => (1 + value * (1 - mu)) / (1 + Math.abs(value)),
+    },
+    beta: {
+      symbol: "β", low: -1, high: 1,
+      factor: (value, mu) => 1 - Math.abs(value) + value * (1 - mu),
+    },
+  };
   const DASHES = ["solid", "longdash", "dash", "dashdot", "dot"];
   const grid = Array.from({ length: 101 }, (_, k) => k / 50);
   const sliders = document.getElementById("sliders");
   const shown = document.getElementById("response-show");
   const choice = document.getElementById("response-graph");
   let stack = akgnn.data.responses[0];
-  let lambdas = [...stack.lambda];
+  let scalars = [];
+  const kindOf = (which) => Object.keys(KINDS).find((kind) => kind in which);
+  const kind = () => KINDS[kindOf(stack)];
 
-  // Theorem 1: layer k multiplies μ by 1 - μ / λ_k. λ = 1 gives 1 - μ, a large λ the identity.
-  function respond(values, mu, readout) {
-    const layer = values.map((value) => 1 - mu / value);
+  function respond(values, mu, readout, factor = KINDS.lambda.factor) {
+    const layer = values.map((value) => factor(value, mu));
     let all = 1;
     const product = layer.map((factor) => (all *= factor));
     // What enters the first layer passes as it is; some models read it out too.
@@ -25,8 +38,8 @@
   akgnn.respond = respond;
 
   function traces() {
-    const at = grid.map((mu) => respond(lambdas, mu, stack.readout));
-    const count = lambdas.length;
+    const at = grid.map((mu) => respond(scalars, mu, stack.readout, kind().factor));
+    const count = scalars.length;
     const fade = (k) => 0.95 - (0.6 * k) / Math.max(1, count - 1);
     const curve = (name, y, colour, width, dash) => ({
       name, x: grid, y, mode: "lines", line: { color: colour, width, dash },
@@ -59,7 +72,7 @@
 
   // The number of each product on its line, where the lines lie apart.
   function labels() {
-    return respond(lambdas, 0.5, stack.readout).product.map((y, k) => ({
+    return respond(scalars, 0.5, stack.readout, kind().factor).product.map((y, k) => ({
       x: 0.5, y, text: String(k + 1), showarrow: false, bgcolor: akgnn.colour("paper"), borderpad: 1,
       font: { size: 10, color: akgnn.colour("series-1") },
     }));
@@ -88,7 +101,9 @@
 
   function describe() {
     const places = [0, 0.5, 1, 1.5, 2];
-    const values = places.map((mu) => respond(lambdas, mu, stack.readout).readout.toFixed(2));
+    const values = places.map((mu) => respond(scalars, mu, stack.readout, kind().factor).readout)
+      // Adding 0 turns -0 into 0.
+      .map((value) => (Number(value.toFixed(2)) + 0).toFixed(2));
     const table = document.getElementById("response-table");
     const fill = (row, texts) => {
       while (row.cells.length > 1) row.deleteCell(1);
@@ -99,7 +114,7 @@
     const pairs = places.map((mu, k) => `${values[k]} at μ = ${mu}`).join(", ");
     chart.setAttribute(
       "aria-label",
-      `Frequency response on ${stack.name} with λ = ${lambdas.map((v) => v.toFixed(2)).join(", ")}: `
+      `Frequency response on ${stack.name} with ${kind().symbol} = ${scalars.map((v) => v.toFixed(2)).join(", ")}: `
         + `the readout multiplies by ${pairs}.`,
     );
   }
@@ -110,18 +125,18 @@
     const input = document.createElement("input");
     const output = document.createElement("output");
     input.type = "range";
-    input.id = `lambda-${place + 1}`;
-    input.min = 1;
-    input.max = Math.max(HIGHEST, Math.ceil(value));
+    input.id = `scalar-${place + 1}`;
+    input.min = Math.min(kind().low, Math.floor(value));
+    input.max = Math.max(kind().high, Math.ceil(value));
     input.step = 0.01;
     input.value = value;
     label.htmlFor = input.id;
-    label.textContent = `λ of layer ${place + 1}`;
+    label.textContent = `${kind().symbol} of layer ${place + 1}`;
     output.htmlFor.add(input.id);
     output.textContent = value.toFixed(2);
     input.addEventListener("input", () => {
-      lambdas[place] = Number(input.value);
-      output.textContent = lambdas[place].toFixed(2);
+      scalars[place] = Number(input.value);
+      output.textContent = scalars[place].toFixed(2);
       draw();
     });
     row.className = "slider";
@@ -130,9 +145,10 @@
   }
 
   function reset() {
-    lambdas = [...stack.lambda];
+    scalars = [...stack[kindOf(stack)]];
+    sliders.setAttribute("aria-label", `${kind().symbol} of each layer`);
     sliders.replaceChildren();
-    lambdas.forEach(addSlider);
+    scalars.forEach(addSlider);
     document.getElementById("response-note").textContent = `${stack.name}: ${stack.note}`;
     draw();
   }
