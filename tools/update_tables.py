@@ -18,7 +18,7 @@ from akgnn.experiments.store import RecordStore
 from akgnn.experiments.tables import markdown_comparison, markdown_table
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = ("README.md", "docs/reproduction.md")
+DOCUMENTS = ("README.md", "docs/reproduction.md", "docs/kernels.md")
 _TABLE = re.compile(r"(<!-- table (.+?) -->\n).*?(<!-- end -->)", flags=re.S)
 
 
