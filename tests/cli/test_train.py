@@ -6,12 +6,16 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from akgnn.cli.main import main
+from akgnn.data.catalogue import load_dataset
+from akgnn.graph import Graph
+from oracles import random_graph
 
 TOY = ["--dataset", "csbm:num_nodes=200", "--set", "epochs=5", "--set", "hidden_channels=8"]
 
@@ -369,3 +373,26 @@ def test_a_run_folder_without_a_direction_is_read_as_before(tmp_path, capsys):
     del record["settings"]["run"]["direction"]
     file.write_text(json.dumps(record))
     assert run_json(["train", *TOY, "--out", out, "--resume"], capsys) == first
+
+
+def test_a_kernel_is_chosen_by_name(capsys):
+    arguments = ["--dataset", "csbm:num_nodes=100", "--set", "epochs=2", "--json"]
+    assert main(["train", "--kernel", "smooth", *arguments]) == 0
+    by_option = json.loads(capsys.readouterr().out)
+    assert main(["train", "--set", "kernel=smooth", *arguments]) == 0
+    by_setting = json.loads(capsys.readouterr().out)
+    assert by_option["lambda_max"] == by_setting["lambda_max"]
+    assert main(["train", "--model", "gcn", "--kernel", "signed"]) == 2
+    message = "--kernel goes with the model akgnn; gcn has no kernel to choose."
+    assert message in capsys.readouterr().err
+
+
+def test_a_directed_graph_is_refused_with_ways_out(capsys, monkeypatch):
+    graph = Graph.from_edge_index(random_graph(0, directed=True).edge_index, num_nodes=60)
+    data = replace(load_dataset("csbm:num_nodes=60"), graph=graph)
+    monkeypatch.setattr("akgnn.training.plan.load_dataset", lambda *names, **options: data)
+    assert main(["train", "--set", "epochs=1"]) == 2
+    message = capsys.readouterr().err
+    assert "--direction symmetrised" in message
+    assert "normalisation='row' or 'directed'" in message
+    assert main(["train", "--set", "epochs=1", "--set", "normalisation=directed"]) == 0

@@ -62,6 +62,8 @@ def train(
         raise SettingsError(f"--seeds must be from 1 to {MOST_RUNS}, got {seeds}.")
     if not checkpoint_seconds >= 0:
         raise SettingsError(f"--checkpoint-seconds must be at least 0, got {checkpoint_seconds}.")
+    if kernel is not None and model not in (None, "akgnn"):
+        raise SettingsError(f"--kernel goes with the model akgnn; {model} has no kernel to choose.")
     from akgnn.training.checkpoint import RunFolder
     from akgnn.training.device import choose_device
     from akgnn.training.run import train_run

@@ -117,8 +117,8 @@ def _check_kernel(
         )
     if normalisation == "sym" and not graph.is_symmetric:
         raise GraphError(
-            "The symmetric kernel needs an undirected graph and this one is directed; "
-            "use graph.symmetrised(), or normalisation='row'."
+            "The symmetric kernel needs an undirected graph and this one is directed; take "
+            "graph.symmetrised() (--direction symmetrised), or normalisation='row' or 'directed'."
         )
     if normalisation == "sym" and "out_weight" in weights:
         raise SettingsError("out_weight needs normalisation='row'.")
