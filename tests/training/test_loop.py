@@ -8,12 +8,8 @@ from akgnn.data.catalogue import load_dataset
 from akgnn.data.splits import Split
 from akgnn.errors import DivergedError, SettingsError
 from akgnn.models.akgnn import AKGNN
-from akgnn.models.gcn import GCN
-from akgnn.models.gprgnn import GPRGNN
-from akgnn.models.pgso import PGSO
 from akgnn.training.loop import fit
 from akgnn.training.metrics import roc_auc
-from akgnn.training.optimizer import make_optimizer
 from akgnn.training.settings import TrainSettings
 
 DATA = load_dataset("csbm:num_nodes=400,homophily=0.8,signal=6")
@@ -177,48 +173,6 @@ def test_an_exploding_loss_names_epoch_and_cause():
         fit(build(), huge, TrainSettings(epochs=5))
 
 
-def test_each_kind_of_parameter_has_its_rate_and_decay():
-    def groups(**options):
-        optimizer = make_optimizer(build(), TrainSettings(**options))
-        return [(len(g["params"]), g["lr"], g["weight_decay"]) for g in optimizer.param_groups]
-
-    assert groups() == [(2, 0.01, 5e-4), (2, 0.01, 0.0), (5, 0.01, 5e-4)]
-    assert groups(decay_biases=True, phi_learning_rate=0.1, phi_weight_decay=0.0) == [
-        (2, 0.01, 5e-4),
-        (2, 0.01, 5e-4),
-        (5, 0.1, 0.0),
-    ]
-
-
-@pytest.mark.parametrize("first_only", [False, True])
-def test_weights_that_mix_propagations_are_not_penalised(first_only):
-    model = GPRGNN(6, 5, 3)
-    settings = TrainSettings(decay_first_layer_only=first_only, decay_biases=True)
-    kinds = {id(p): g for g in make_optimizer(model, settings).param_groups for p in g["params"]}
-    assert kinds[id(model.gamma)]["weight_decay"] == 0
-    assert kinds[id(model.gamma)]["lr"] == settings.learning_rate
-    first, second = model.mlp.layers
-    assert kinds[id(first.weight)]["weight_decay"] == 5e-4
-    later = 0 if first_only else 5e-4
-    assert (
-        kinds[id(second.weight)]["weight_decay"] == kinds[id(second.bias)]["weight_decay"] == later
-    )
-
-
-def test_the_scalars_can_be_drawn_back_to_their_start():
-    settings = TrainSettings(learning_rate=0.1, phi_weight_decay=0.5, phi_decays_to="start")
-    model = build(num_layers=2, kernel="smooth")
-    optimizer = make_optimizer(model, settings)
-    assert optimizer.param_groups[-1]["weight_decay"] == 0
-    with torch.no_grad():
-        model.layers[0].phi.add_(0.2)
-    for layer in model.layers:
-        layer.phi.grad = torch.tensor(0.3)
-    optimizer.step()
-    assert model.layers[0].phi.grad.item() == pytest.approx(0.3 + 0.5 * 0.2)
-    assert model.layers[1].phi.grad.item() == pytest.approx(0.3)
-
-
 def test_a_strong_pull_keeps_lambda_at_its_start():
     settings = replace(SHORT, phi_weight_decay=1e4)
     free = fit(build(), DATA, replace(settings, phi_weight_decay=0.0))
@@ -227,32 +181,11 @@ def test_a_strong_pull_keeps_lambda_at_its_start():
     assert drift < 0.2 * max(abs(value - 2) for value in free.history.lambda_max[-1])
 
 
-def test_a_start_that_is_not_known_is_refused():
-    with pytest.raises(SettingsError, match="PGSO does not say where its φ start"):
-        make_optimizer(PGSO(6, 5, 3), TrainSettings(phi_decays_to="start"))
-
-
-def test_fixed_lambdas_are_not_handed_to_the_optimizer():
-    optimizer = make_optimizer(build(learn_lambda=False), TrainSettings())
-    assert sum(len(group["params"]) for group in optimizer.param_groups) == 4
-
-
 @pytest.mark.gpu
 def test_gpu_training_learns_too():
     data = DATA.to("cuda")
     result = fit(build().cuda(), data, TrainSettings(epochs=200))
     assert result.test_accuracy > 90
-
-
-def test_weight_decay_can_be_confined_to_the_first_layer():
-    model = GCN(6, 5, 3)
-    optimizer = make_optimizer(model, TrainSettings(decay_first_layer_only=True))
-    decay = {id(p): g["weight_decay"] for g in optimizer.param_groups for p in g["params"]}
-    assert decay[id(model.layers[0].linear.weight)] == 5e-4
-    assert decay[id(model.layers[0].bias)] == 0
-    assert decay[id(model.layers[1].linear.weight)] == decay[id(model.layers[1].bias)] == 0
-    with pytest.raises(SettingsError, match="AKGNN does not say which layer is its first"):
-        make_optimizer(build(), TrainSettings(decay_first_layer_only=True))
 
 
 def test_a_snapshot_does_not_change_while_training_goes_on():

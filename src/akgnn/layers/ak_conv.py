@@ -112,12 +112,7 @@ class AKConv(nn.Module):
 
         Each is one number, or one for each group.
         """
-        if self.normalisation != "directed":
-            return self.kernel.weights(self.phi.view(-1), graph.mean_degree)
-        # Brought to one self weight: only the ratios to it matter.
-        own, into = self.kernel.weights(self.phi[0], graph.mean_degree)
-        other, out = self.kernel.weights(self.phi[1], graph.transpose.mean_degree)
-        return own * other, into * other, out * own
+        return self._weights(self.phi.view(-1, self.groups), graph)
 
     def neighbour_share(self, graph: Graph) -> Tensor:
         """The part of a node's new signal that comes from its neighbours, at the mean degree.
@@ -125,11 +120,31 @@ class AKConv(nn.Module):
         From -1, its neighbours subtracted and nothing else, through 0, its own signal alone, to 1,
         the plain average over neighbours. Shape (groups,), or (2, groups) if directed.
         """
-        ones = self.phi.new_ones(self.groups)
-        own, *others = (ones * weight for weight in self.weights(graph))
-        degrees = (graph.mean_degree, graph.transpose.mean_degree)[: len(others)]
-        parts = torch.stack([w * degree for w, degree in zip(others, degrees, strict=True)])
-        return (parts / (own + parts.abs().sum(0))).squeeze(0)
+        return self.shares(self.phi.view(-1, self.groups), graph).squeeze(-2)
+
+    def shares(self, phi: Tensor, graph: Graph) -> Tensor:
+        """The same for any φ, shape (…, ways, groups), such as those of several layers at once."""
+        own, *others = self._weights(phi, graph)
+        parts = [w * side.mean_degree for w, side in zip(others, self._sides(graph), strict=True)]
+        sizes = torch.stack([torch.ones_like(phi[..., 0, :]) * part for part in parts], dim=-2)
+        own = own.unsqueeze(-2) if isinstance(own, Tensor) else own
+        return sizes / (own + sizes.abs().sum(-2, keepdim=True))
+
+    def _sides(self, graph: Graph) -> tuple[Graph, ...]:
+        """The graph whose rows hold the neighbours, for each way."""
+        return (graph, graph.transpose) if self.normalisation == "directed" else (graph,)
+
+    def _weights(self, phi: Tensor, graph: Graph) -> tuple[Weight, ...]:
+        """As `weights`, for φ of shape (…, ways, groups)."""
+        ways = [
+            self.kernel.weights(phi[..., way, :], side.mean_degree)
+            for way, side in enumerate(self._sides(graph))
+        ]
+        if len(ways) == 1:
+            return ways[0]
+        # Brought to one self weight: only the ratios to it matter.
+        (own, into), (other, out) = ways
+        return own * other, into * other, out * own
 
     def forward(
         self, x: Tensor, graph: Graph | Tensor, edge_weight: Tensor | None = None

@@ -75,7 +75,10 @@ class Kernel(ABC):
 
     @abstractmethod
     def weights(self, phi: Tensor, mean_degree: float) -> tuple[Weight, Weight]:
-        """The self weight a ≥ 0 and the neighbour weight w on a graph of this mean degree."""
+        """The self weight a ≥ 0 and the neighbour weight w on a graph of this mean degree.
+
+        φ may have any shape; a weight is one number or has that shape.
+        """
 
     @abstractmethod
     def gcn(self, mean_degree: float) -> float:
@@ -108,22 +111,19 @@ class Kernel(ABC):
         return (all_pass + low_pass * (1 - frequency)) / 2
 
 
-class PaperKernel(Kernel):
-    """The paper's: λ = 1 + relu(φ), a = λ - 1, w = 1; from low-pass towards all-pass."""
+class LambdaKernel(Kernel):
+    """A kernel of the paper's form: a = λ - 1, w = 1; from low-pass towards all-pass."""
 
     symbol = "λ"
     start = 2.0
-    search_space = (1.0, 10.0)
 
-    def phi_of(self, scalar: float) -> float:
-        """φ = λ - 1."""
-        if scalar < 1:
-            raise ValueError("λ must be at least 1")
-        return scalar - 1
+    @abstractmethod
+    def self_loop(self, phi: Tensor) -> Tensor:
+        """The weight λ - 1 of the self-loop."""
 
     def scalar(self, phi: Tensor) -> Tensor:
         """λ."""
-        return 1 + F.relu(phi)
+        return 1 + self.self_loop(phi)
 
     def lambda_max(self, phi: Tensor) -> Tensor:
         """λ (Eq. 4)."""
@@ -135,14 +135,28 @@ class PaperKernel(Kernel):
 
     def weights(self, phi: Tensor, mean_degree: float) -> tuple[Weight, Weight]:
         """The self-loop weighs λ - 1, an edge 1."""
-        return F.relu(phi), 1.0
+        return self.self_loop(phi), 1.0
 
 
-class SmoothKernel(Kernel):
+class PaperKernel(LambdaKernel):
+    """The paper's: λ = 1 + relu(φ)."""
+
+    search_space = (1.0, 10.0)
+
+    def phi_of(self, scalar: float) -> float:
+        """φ = λ - 1."""
+        if scalar < 1:
+            raise ValueError("λ must be at least 1")
+        return scalar - 1
+
+    def self_loop(self, phi: Tensor) -> Tensor:
+        """It stays at 0 once φ is below 0."""
+        return F.relu(phi)
+
+
+class SmoothKernel(LambdaKernel):
     """The paper's with softplus: λ = 1 + log(1 + e^φ), which never stops learning."""
 
-    symbol = "λ"
-    start = 2.0
     search_space = (1.1, 10.0)
 
     def phi_of(self, scalar: float) -> float:
@@ -152,21 +166,9 @@ class SmoothKernel(Kernel):
         r = scalar - 1
         return r + math.log(-math.expm1(-r))
 
-    def scalar(self, phi: Tensor) -> Tensor:
-        """λ."""
-        return 1 + F.softplus(phi)
-
-    def lambda_max(self, phi: Tensor) -> Tensor:
-        """λ."""
-        return self.scalar(phi)
-
-    def gcn(self, mean_degree: float) -> float:
-        """λ = 2 on every graph."""
-        return 2.0
-
-    def weights(self, phi: Tensor, mean_degree: float) -> tuple[Weight, Weight]:
-        """The self-loop weighs λ - 1, an edge 1."""
-        return F.softplus(phi), 1.0
+    def self_loop(self, phi: Tensor) -> Tensor:
+        """Above 0 for every φ."""
+        return F.softplus(phi)
 
 
 class SignedKernel(Kernel):

@@ -212,9 +212,10 @@ class AKGNN(nn.Module):
 
     def neighbour_share(self, graph: Graph) -> Tensor:
         """What each layer takes from neighbours, from -1 to 1; shape (K, ways · groups)."""
-        return torch.stack(
-            [cast(AKConv, layer).neighbour_share(graph).view(-1) for layer in self.layers]
-        )
+        layers = [cast(AKConv, layer) for layer in self.layers]
+        first = layers[0]
+        phi = torch.stack([layer.phi.view(-1, first.groups) for layer in layers])
+        return first.shares(phi, graph).flatten(1)
 
     def forward(self, x: Tensor | CSR, graph: Graph, noise: Noise | None = None) -> Tensor:
         """Class scores (logits), shape (nodes, classes).
