@@ -86,7 +86,7 @@ def test_rows_and_data_sets_are_listed_once_in_their_order(spec):
 
 
 def test_readers_see_no_sign_of_the_draw():
-    assert shown_name("csbm:homophily=0.3,seed=#") == "csbm:homophily=0.3"
+    assert shown_name("csbm:homophily=0.3,seed=#") == "homophily 0.3"
     assert shown_name("csbm:seed=#") == "csbm"
     assert shown_name("csbm:num_nodes=60") == "csbm:num_nodes=60"
     assert shown_name("texas") == "Texas"

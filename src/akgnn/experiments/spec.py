@@ -158,6 +158,8 @@ def shown_name(dataset: str) -> str:
     """A data set's name for readers, without the setting that only tells draws apart."""
     name, colon, options = dataset.partition(":")
     kept = ",".join(option for option in options.split(",") if DRAW_SIGN not in option)
+    if kept.startswith("homophily=") and "," not in kept:
+        return kept.replace("=", " ")
     return graph_name(f"{name}{colon}{kept}" if kept else name)
 
 
