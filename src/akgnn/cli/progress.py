@@ -60,6 +60,21 @@ def runs_progress(num_runs: int) -> Iterator[Callable[["Progress"], None]]:
         yield show
 
 
+@contextmanager
+def cases_progress(num_cases: int) -> Iterator[Callable[[int, str], None]]:
+    """Inside, the function given shows which case of a benchmark is being measured."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Bars(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task("", total=num_cases)
+
+        def show(number: int, title: str) -> None:
+            text = f"{number + 1} of {num_cases} · {title}"
+            bar.update(task, description=text, completed=number)
+
+        yield show
+
+
 def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
