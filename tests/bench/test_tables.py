@@ -87,4 +87,7 @@ def test_several_types_of_numbers_are_told_apart():
 
 
 def test_markdown_has_numbers_to_the_right():
-    assert as_markdown([["a", "b"], ["x", "1"]]) == "| a | b |\n| --- | --: |\n| x | 1 |\n"
+    table = [["a", "b", "c"], ["x", "1", "p"], ["", "–", "2"], ["y", "failed", ""]]
+    head, rule, *_ = as_markdown(table).splitlines()
+    assert head == "| a | b | c |"
+    assert rule == "| --- | --: | --- |"

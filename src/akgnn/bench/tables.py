@@ -1,13 +1,13 @@
 """What was measured as tables of texts, for terminals, documents and the page."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from akgnn.bench.peers import OURS
 from akgnn.bench.record import BOTH, BenchRecord, Case, Timed
 from akgnn.data.catalogue import graph_name
 
 _DEGREES = {"even": "even degrees", "power-law": "power law"}
-NONE = "–"
+NONE, FAILED = "–", "failed"
 
 Table = list[list[str]]
 
@@ -55,6 +55,24 @@ def record_table(record: BenchRecord, suite: str) -> Table:
     return table
 
 
+def brief_table(cases: Sequence[Case]) -> Table:
+    """Ours beside the quickest peer of every epoch, and of the largest layers in float32."""
+    largest = {c.graph: c.num_edges for c in sorted(cases, key=lambda c: c.num_edges)}
+    table: Table = [["", "akgnn, ms", "quickest peer", "its ms", "times as fast"]]
+    for case in cases:
+        task = case.tasks[-1]
+        ours = case.find(OURS, task)
+        peers = [(t.median, t.name) for t in case.timed if t.task == task and t.name != OURS]
+        known = [(median, name) for median, name in peers if median is not None]
+        is_shown = (case.dtype, case.num_edges) == ("float32", largest[case.graph])
+        if is_shown and known and ours and ours.median:
+            median, name = min(known)
+            numbers = (1000 * ours.median, 1000 * median, median / ours.median)
+            our_ms, their_ms, times = map(_shown, numbers)
+            table.append([f"{task}, {title_of(case)}", our_ms, name, their_ms, times])
+    return table
+
+
 def growth_tables(record: BenchRecord) -> dict[str, Table]:
     """Time an edge and memory a node by size and contestant; empty where nothing was measured."""
     cases = record.of("growth")
@@ -91,10 +109,16 @@ def per_node(case: Case, timed: Timed | None) -> float | None:
 
 
 def as_markdown(table: Table) -> str:
-    """A table in Markdown; the first column to the left, numbers to the right."""
+    """A table in Markdown, columns of numbers to the right."""
     head, *rows = table
-    lines = [head, ["---", *(["--:"] * (len(head) - 1))], *rows]
+    columns = zip(*rows, strict=True)
+    rule = ["--:" if all(map(_is_number, cells)) else "---" for cells in columns]
+    lines = [head, rule, *rows]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n"
+
+
+def _is_number(cell: str) -> bool:
+    return cell[:1].isdigit() or cell in (NONE, FAILED)
 
 
 def _cells(case: Case, name: str, has_shares: bool) -> list[str]:
@@ -103,7 +127,7 @@ def _cells(case: Case, name: str, has_shares: bool) -> list[str]:
         timed, ours = case.find(name, task), case.find(OURS, task)
         assert timed is not None
         if timed.median is None:
-            cells += ["failed", NONE] + [NONE] * has_shares
+            cells += [FAILED, NONE] + [NONE] * has_shares
             continue
         cells.append(_shown(1000 * timed.median))
         ratio = timed.median / ours.median if ours and ours.median else None
