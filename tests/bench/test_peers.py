@@ -3,7 +3,7 @@ import torch
 
 from akgnn.bench import peers
 from akgnn.bench.graphs import GRAPHS
-from akgnn.bench.peers import LAYERS, bytes_needed, layer_names
+from akgnn.bench.peers import LAYERS, Inputs, bytes_needed, layer_names
 from akgnn.ops.adaptive import adaptive_propagate_reference
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -22,7 +22,7 @@ def test_every_layer_is_the_specification_in_value_and_gradient(device, kind, na
     graph = GRAPHS[kind](60, 4, torch.Generator(device).manual_seed(0))
     h, grad = (torch.randn(60, 5, device=device) for _ in range(2))
     r = torch.tensor(0.7, device=device)
-    built = LAYERS[name](graph, h.dtype)
+    built = LAYERS[name](Inputs(graph, h.dtype))
     found = value_and_gradients(built, h, r, grad)
     wanted = value_and_gradients(
         lambda h, r: adaptive_propagate_reference(graph, h, r),
@@ -46,7 +46,13 @@ def test_without_pyg_its_layers_are_left_out(monkeypatch):
 
 def test_the_messages_of_scatter_count():
     graph = GRAPHS["even"](100, 20, torch.Generator().manual_seed(0))
-    ours, scatter = (
-        bytes_needed(name, graph, 64, torch.float32) for name in ("akgnn", "PyG scatter")
-    )
+    inputs = Inputs(graph, torch.float32)
+    ours, scatter = (bytes_needed(name, inputs, 64) for name in ("akgnn", "PyG scatter"))
     assert scatter - ours > 2 * graph.num_edges * 64 * 4
+
+
+def test_large_indices_are_shared():
+    graph = GRAPHS["even"](100, 4, torch.Generator().manual_seed(0))
+    inputs = Inputs(graph, torch.float32)
+    assert inputs.rows_and_columns is inputs.rows_and_columns
+    assert torch.equal(inputs.rows_and_columns[0], graph.adjacency.pattern.row)

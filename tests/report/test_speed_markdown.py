@@ -10,9 +10,14 @@ from bench_data import CARD, epoch_case, full_record, layer_case, record
 BOTH_DEVICES = BenchContents((full_record(), full_record(CARD)), ())
 
 
-@pytest.mark.parametrize("name", ["layer", "epoch", "growth", "plots", "brief"])
+@pytest.mark.parametrize("name", ["layer", "epoch", "growth", "brief"])
 def test_without_records_a_document_says_so(name):
     assert speed_markdown(name, BenchContents((), ())) == NOTHING
+
+
+def test_without_records_there_are_no_plots():
+    assert speed_markdown("plots", BenchContents((), ())) == ""
+    assert plot_files(BenchContents((), ())) == {}
 
 
 @pytest.mark.parametrize("name", ["layer", "epoch", "growth"])

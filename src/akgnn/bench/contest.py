@@ -13,7 +13,7 @@ from akgnn.bench.timing import Task, take_turns
 from akgnn.errors import AkgnnError
 
 # What PyTorch, PyG and our own ops raise for what they cannot do.
-FAILURES = (AkgnnError, RuntimeError, MemoryError)
+FAILURES = (AkgnnError, RuntimeError, ValueError, MemoryError)
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,9 @@ class Outcome:
 
 def measure(contestants: Sequence[Contestant], repetitions: int, device: torch.device) -> Outcome:
     """Warm all of them up, see what memory each task takes, and time them by turns."""
+    # Before the others, who may leave no room for it.
+    copy, copied_bytes = copy_task(device)
+    copy()
     failed: dict[str, str] = {}
     ready: dict[tuple[str, str], Task] = {}
     for each in contestants:
@@ -65,8 +68,6 @@ def measure(contestants: Sequence[Contestant], repetitions: int, device: torch.d
         else:
             ready |= {(each.name, name): task for name, task in tasks.items()}
         _tidy(device)
-    copy, copied_bytes = copy_task(device)
-    copy()
     memory = _memory(ready, failed, device)
     ready = {key: task for key, task in ready.items() if key[0] not in failed}
     times = take_turns({**ready, ("copy", ""): copy}, repetitions, device)

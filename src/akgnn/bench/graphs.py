@@ -13,7 +13,7 @@ from akgnn.errors import SettingsError
 from akgnn.graph import Graph
 
 # Neighbours that are sorted at a time.
-_BLOCK = 2**26
+_BLOCK = 2**24
 # What share of all nodes the largest node of a power-law graph is linked with.
 HUB_SHARE = 0.1
 

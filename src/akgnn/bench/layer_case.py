@@ -7,7 +7,7 @@ from torch import Tensor
 
 from akgnn.bench.contest import FAILURES, Contestant, measure, reason, shortage
 from akgnn.bench.graphs import GRAPHS, check_size
-from akgnn.bench.peers import LAYERS, bytes_needed, layer_names
+from akgnn.bench.peers import LAYERS, Inputs, bytes_needed, layer_names
 from akgnn.bench.record import BOTH, FORWARD, Case, Suite
 from akgnn.bench.timing import Task
 from akgnn.graph import Graph
@@ -56,7 +56,7 @@ class LayerPlan:
         dtype: torch.dtype = getattr(torch, self.dtype)
         signal_bytes = num_nodes * self.channels * dtype.itemsize
         # Sorting the edges to see that they are symmetric takes the most.
-        if lack := shortage(case.num_edges * 72 + 2 * signal_bytes, device):
+        if lack := shortage(case.num_edges * 80 + 2 * signal_bytes, device):
             return replace(case, error=lack)
         try:
             generator = torch.Generator(device).manual_seed(0)
@@ -85,12 +85,13 @@ class LayerPlan:
 
     def _contestants(self, graph: Graph, h: Tensor, grad: Tensor) -> list[Contestant]:
         tasks = (BOTH,) if self.suite == "growth" else (FORWARD, BOTH)
+        inputs = Inputs(graph, h.dtype)
         h.requires_grad_()
         r = torch.tensor(1.0, device=h.device, requires_grad=True)
 
         def contestant(name: str) -> Contestant:
             def build() -> list[Task]:
-                layer = LAYERS[name](graph, h.dtype)
+                layer = LAYERS[name](inputs)
 
                 def forward() -> None:
                     with torch.no_grad():
@@ -101,6 +102,6 @@ class LayerPlan:
 
                 return [forward, both] if FORWARD in tasks else [both]
 
-            return Contestant(name, tasks, build, bytes_needed(name, graph, self.channels, h.dtype))
+            return Contestant(name, tasks, build, bytes_needed(name, inputs, self.channels))
 
         return [contestant(name) for name in layer_names()]

@@ -23,7 +23,9 @@ def speed_markdown(name: str, contents: BenchContents) -> str:
     """
     if name not in _SHOWN:
         raise UnknownNameError("table of benchmarks", name, _SHOWN)
-    return _SHOWN[name](contents) or NOTHING
+    text = _SHOWN[name](contents)
+    # Curves stand below a table that says it already.
+    return text or ("" if name == "plots" else NOTHING)
 
 
 def plot_files(contents: BenchContents) -> dict[str, str]:
