@@ -1,5 +1,5 @@
 from akgnn.cli import progress
-from akgnn.cli.progress import training_progress
+from akgnn.cli.progress import cases_progress, training_progress
 from akgnn.training.history import History
 
 
@@ -31,3 +31,17 @@ def test_a_terminal_sees_run_epoch_and_best(monkeypatch, capsys):
     assert "epoch    3" in text
     assert "81.2 %" in text
     assert "best loss at    2" in text
+
+
+def test_a_benchmark_shows_its_case_and_leaves_the_output_alone(monkeypatch, capsys):
+    console = progress.Console
+    monkeypatch.setattr(
+        progress, "Console", lambda **options: console(force_terminal=True, width=120, **options)
+    )
+    with cases_progress(3) as show:
+        show(1, "layer, even, 1,000 edges")
+        print("a table")
+    captured = capsys.readouterr()
+    assert "2 of 3 · layer, even, 1,000 edges" in captured.err
+    # Redirected to a file or a pipe it must arrive there, whoever watches the bar.
+    assert captured.out == "a table\n"

@@ -1,22 +1,14 @@
 import json
-from datetime import UTC, datetime, timedelta
 
 import pytest
 import torch
 
 from akgnn.experiments import work
-from akgnn.experiments.work import do_run, environment, run_versions
+from akgnn.experiments.work import do_run
+from akgnn.training import peak_memory
 from akgnn.training.plan import RunPlan, RunSettings
 
 PLAN = RunPlan.make(RunSettings(dataset="csbm:num_nodes=100"), {"epochs": 3, "hidden_channels": 4})
-
-
-@pytest.fixture
-def fresh_versions():
-    """They are found once for a process; a test that changes them must not be remembered."""
-    run_versions.cache_clear()
-    yield
-    run_versions.cache_clear()
 
 
 def test_a_record_says_everything():
@@ -87,35 +79,11 @@ def test_a_mistake_in_the_code_is_not_a_failed_run(monkeypatch):
         do_run(PLAN, "cpu")
 
 
-def test_the_environment_says_when():
-    ended = datetime.fromisoformat(environment("cpu")["ended"])
-    assert timedelta(seconds=-1) <= datetime.now(UTC) - ended < timedelta(minutes=1)
-
-
-@pytest.mark.usefixtures("fresh_versions")
-def test_a_copy_without_its_repository_may_say_the_commit(monkeypatch):
-    monkeypatch.setenv("AKGNN_COMMIT", "abc123")
-    assert run_versions()["commit"] == "abc123"
-
-
-@pytest.mark.usefixtures("fresh_versions")
-def test_without_git_there_is_no_commit(monkeypatch):
-    monkeypatch.delenv("AKGNN_COMMIT", raising=False)
-    monkeypatch.setenv("PATH", "")
-    assert "commit" not in run_versions()
-
-
 def test_the_peak_is_that_of_this_run_not_of_those_before(tmp_path, monkeypatch):
     status, reset = tmp_path / "status", tmp_path / "clear_refs"
     status.write_text("Name:\tpython\nVmPeak:\t  999999 kB\nVmHWM:\t  307200 kB\n")
-    monkeypatch.setattr(work, "_STATUS", status)
-    monkeypatch.setattr(work, "_RESET", reset)
+    monkeypatch.setattr(peak_memory, "_STATUS", status)
+    monkeypatch.setattr(peak_memory, "_RESET", reset)
     # 307200 KiB are 300 MiB; 5 is what resets the peak under Linux.
     assert do_run(PLAN, "cpu").peak_memory == 300
     assert reset.read_text() == "5"
-
-
-def test_elsewhere_than_linux_the_peak_is_that_of_the_process(tmp_path, monkeypatch):
-    monkeypatch.setattr(work, "_STATUS", tmp_path / "no" / "status")
-    monkeypatch.setattr(work, "_RESET", tmp_path / "no" / "clear_refs")
-    assert 50 < do_run(PLAN, "cpu").peak_memory < 20_000

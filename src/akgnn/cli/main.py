@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import typer
 
 from akgnn import __version__
+from akgnn.cli.bench import bench
 from akgnn.cli.datasets import datasets
 from akgnn.cli.inspect import inspect
 from akgnn.cli.models import models
@@ -30,7 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, predict, inspect, reproduce, report, datasets, models):
+for command in (train, predict, inspect, reproduce, report, bench, datasets, models):
     app.command()(command)
 
 

@@ -12,9 +12,10 @@ from akgnn.errors import AkgnnError
 from akgnn.experiments.record import Record, failed_record
 from akgnn.experiments.spec import Spec
 from akgnn.experiments.store import RecordStore
-from akgnn.experiments.work import do_run, environment, run_versions
+from akgnn.experiments.work import do_run
 from akgnn.experiments.workers import Death, cores, share_out
 from akgnn.training.plan import RunPlan
+from akgnn.training.provenance import environment, run_versions
 
 # Larger graphs first, so that no long run is left over for one core at the end.
 _SIZE = {"minesweeper": -2, "photo": -1, "pubmed": 0, "citeseer": 1, "cora": 2}

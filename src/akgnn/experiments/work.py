@@ -1,22 +1,15 @@
 """One run of an experiment inside a worker process: train, measure, write the record."""
 
-import os
-import resource
-import subprocess
-from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
-
-import torch
 
 from akgnn.data.node_data import NodeData
 from akgnn.errors import AkgnnError
 from akgnn.experiments.record import Record, failed_record, finished_record, without_test
+from akgnn.training.peak_memory import peak_bytes, reset_peak
 from akgnn.training.plan import RunPlan
-from akgnn.training.run import train_run, versions
-
-_STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+from akgnn.training.provenance import environment, run_versions
+from akgnn.training.run import train_run
 
 
 def do_run(
@@ -30,7 +23,7 @@ def do_run(
         data_root: Where PyG's data sets lie.
         is_search: Whether the test nodes are taken away first.
     """
-    _reset_peak_memory()
+    reset_peak(device)
     try:
         data = _load(_data_of(plan), device, data_root)
         result = train_run(plan, without_test(data) if is_search else data)
@@ -41,43 +34,8 @@ def do_run(
         result,
         versions=run_versions(),
         environment=environment(device),
-        memory=_peak_memory(device),
+        memory=round(peak_bytes(device) / 2**20, 1),
     )
-
-
-def environment(device: str) -> dict[str, Any]:
-    """Where and when a run was computed."""
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    name = torch.cuda.get_device_name(device) if device.startswith("cuda") else "cpu"
-    return {"device": name, "threads": torch.get_num_threads(), "ended": now}
-
-
-@cache
-def run_versions() -> dict[str, str]:
-    """Versions of everything that computes, and the commit where the code lies in a repository.
-
-    A copy without its repository may say the commit in AKGNN_COMMIT.
-    """
-    commit = os.environ.get("AKGNN_COMMIT") or _git_commit()
-    return {**versions(), **({"commit": commit} if commit else {})}
-
-
-def _git_commit() -> str:
-    folder = Path(__file__).parent
-    command = [
-        "git",
-        "-C",
-        str(folder),
-        "describe",
-        "--always",
-        "--dirty",
-        "--abbrev=12",
-        "--exclude=*",
-    ]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=10).stdout.strip()
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
 
 
 def _data_of(plan: RunPlan) -> RunPlan:
@@ -88,26 +46,3 @@ def _data_of(plan: RunPlan) -> RunPlan:
 @lru_cache(maxsize=4)
 def _load(plan: RunPlan, device: str, data_root: Path | None) -> NodeData:
     return plan.load(data_root).to(device)
-
-
-def _reset_peak_memory() -> None:
-    """Let the peak of this run be measured, not that of all runs of the process so far."""
-    if torch.cuda.is_available():
-        torch.cuda.reset_peak_memory_stats()
-    try:
-        _RESET.write_text("5")
-    except OSError:
-        # Only Linux can; elsewhere the peak is that of the whole process.
-        return
-
-
-def _peak_memory(device: str) -> float:
-    """The most memory held since the reset, in MiB: the card's, or else the process's."""
-    if device.startswith("cuda"):
-        return round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
-    try:
-        lines = _STATUS.read_text().splitlines()
-        kibibytes = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
-    except (OSError, StopIteration):
-        kibibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(kibibytes / 1024, 1)

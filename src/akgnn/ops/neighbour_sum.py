@@ -3,7 +3,7 @@
 `matmul` picks the fastest way that PyTorch offers on each device:
 
 - CPU, float32 and lower: `embedding_bag`, which adds up the rows that a CSR row names. It was
-  2 to 10 times as fast as the sparse products (see benchmarks/epoch.py), with and without weights.
+  2 to 10 times as fast as the sparse products (see docs/performance.md), with and without weights.
 - CPU, float64: PyTorch's CSR product; `embedding_bag` has no fast path there.
 - GPU: PyTorch's CSR product.
 """
