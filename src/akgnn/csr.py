@@ -175,7 +175,7 @@ class CSR:
 
     def to(self, device: torch.device | str) -> "CSR":
         """The same matrix on another device; itself if it lies there already."""
-        if self.device == torch.device(device):
+        if is_device(self.device, device):
             return self
         value = None if self.value is None else self.value.to(device)
         return CSR(self.pattern.to(device), value)
@@ -190,6 +190,11 @@ class CSR:
     def __repr__(self) -> str:
         rows, columns = self.shape
         return f"CSR({rows} × {columns}, {self.num_entries} entries)"
+
+
+def is_device(device: torch.device, name: torch.device | str) -> bool:
+    """Whether `name` is this device; `cuda` is the present GPU, such as cuda:0."""
+    return torch.empty(0, device=name).device == device
 
 
 def index_dtype(largest: int) -> torch.dtype:

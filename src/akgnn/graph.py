@@ -30,6 +30,7 @@ from akgnn.csr import (
     check_range,
     check_tensor,
     check_values,
+    is_device,
     rowptr_from_rows,
 )
 from akgnn.errors import GraphError
@@ -280,7 +281,7 @@ class Graph:
 
     def to(self, device: torch.device | str) -> "Graph":
         """The same graph on another device; itself if it lies there already."""
-        return self if self.device == torch.device(device) else Graph(self.adjacency.to(device))
+        return self if is_device(self.device, device) else Graph(self.adjacency.to(device))
 
     def __repr__(self) -> str:
         kind = "weighted" if self.edge_weight is not None else "unweighted"

@@ -91,7 +91,7 @@ def train(
     plan = _plan(given, {**named, **_parsed(changes)}, folders, resume)
     plans = [plan] if several is None else [plan.with_seed(number) for number in several]
 
-    data = plan.load(data_root).to(place)
+    data = plan.load(data_root, place)
     results = []
     with stop_requests() as should_stop, training_progress(len(plans)) as show:
         for number, (plan, folder) in enumerate(zip(plans, folders, strict=True)):

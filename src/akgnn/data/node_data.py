@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from akgnn.csr import CSR, check_values, first_not_finite
+from akgnn.csr import CSR, check_values, first_not_finite, is_device
 from akgnn.data.homophily import Homophily, homophily_among
 from akgnn.data.splits import Split
 from akgnn.errors import DataError
@@ -106,7 +106,9 @@ class NodeData:
         return replace(self, split=split)
 
     def to(self, device: torch.device | str) -> "NodeData":
-        """The same data on another device."""
+        """The same data on another device; themselves if they lie there already."""
+        if is_device(self.y.device, device):
+            return self
         return replace(
             self,
             x=self.x.to(device),
