@@ -72,6 +72,12 @@ def generated_settings(dataset: str) -> BlockModelSettings | None:
     return _settings(BlockModelSettings, options) if kind == "csbm" else None
 
 
+def large_settings(dataset: str) -> LargeGraphSettings | None:
+    """The settings in the name of a large graph; None for any other data set."""
+    kind, _, options = dataset.partition(":")
+    return _settings(LargeGraphSettings, options) if kind == "large" else None
+
+
 def check_dataset(name: str) -> None:
     """Refuse a name that `load_dataset` does not know, and wrong settings in one."""
     kind, colon, options = name.partition(":")
