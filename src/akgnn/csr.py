@@ -1,6 +1,11 @@
-"""Compressed sparse rows: the one sparse storage, for graphs and for features."""
+"""Compressed sparse rows: the one sparse storage, for graphs and for features.
 
-from dataclasses import dataclass
+Checks go over the arrays block by block: what they need beside them stays small however many
+entries there are.
+"""
+
+from collections.abc import Iterator
+from dataclasses import InitVar, dataclass
 from functools import cached_property
 
 import torch
@@ -9,6 +14,8 @@ from torch import Tensor
 from akgnn.errors import GraphError
 
 _INT32_MAX = 2**31 - 1
+# Entries looked at at a time.
+_BLOCK = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,19 +24,23 @@ class Pattern:
 
     The products index memory with these arrays unchecked, so a wrong entry would not raise an
     error there but end the interpreter. Indices are kept as int32 while they fit: it is half
-    the memory traffic.
+    the memory traffic. `rowptr` counts entries and `col` columns, so one may fit without the other.
 
     Attributes:
         rowptr: Row i holds the entries `rowptr[i]` to `rowptr[i + 1] - 1`.
         col: The column of every entry, ascending within a row.
         shape: Numbers of rows and columns.
+
+    Args:
+        copy: False only for arrays that nobody else holds: others may change after the check.
     """
 
     rowptr: Tensor
     col: Tensor
     shape: tuple[int, int]
+    copy: InitVar[bool] = True
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, copy: bool) -> None:
         check_integers("rowptr", self.rowptr)
         check_integers("col", self.col)
         rows, columns = self.shape
@@ -44,32 +55,54 @@ class Pattern:
         if self.col.numel():
             check_range("col mentions column", self.col, "num_columns", columns)
         self._check_order()
-        fits = max(rows, columns, self.col.numel()) <= _INT32_MAX
-        dtype = torch.int32 if fits else torch.int64
-        # Copies: whoever holds the given arrays could change them after they were checked.
-        object.__setattr__(self, "rowptr", self.rowptr.to(dtype, copy=True).contiguous())
-        object.__setattr__(self, "col", self.col.to(dtype, copy=True).contiguous())
+        for name, largest in (("rowptr", self.col.numel()), ("col", columns)):
+            indices = getattr(self, name).to(index_dtype(largest), copy=copy)
+            object.__setattr__(self, name, indices.contiguous())
 
     def _check_rowptr(self) -> None:
         first, last = int(self.rowptr[0]), int(self.rowptr[-1])
-        if first != 0 or last != self.col.numel() or bool((self.rowptr.diff() < 0).any()):
+        if first != 0 or last != self.col.numel() or not _rises(self.rowptr):
             raise GraphError(
                 f"rowptr must rise from 0 to the number of entries, {self.col.numel()}; "
                 f"it starts at {first} and ends at {last}."
             )
 
     def _check_order(self) -> None:
-        rises = self.col.diff() > 0
-        last_of_row = self.rowptr[1:-1].long() - 1
-        rises[last_of_row[(last_of_row >= 0) & (last_of_row < rises.numel())]] = True
-        if not bool(rises.all()):
-            raise GraphError("Columns must rise within each row, without repeats.")
+        last = self.col.numel() - 1
+        for start in range(0, last, _BLOCK):
+            stop = min(start + _BLOCK, last)
+            rises = self.col[start + 1 : stop + 1] > self.col[start:stop]
+            # From one row to the next columns may fall.
+            begins = self.rowptr[self._rows_that_begin(start + 1, stop + 1)].long()
+            rises[begins - (start + 1)] = True
+            if not bool(rises.all()):
+                raise GraphError("Columns must rise within each row, without repeats.")
+
+    def _rows_that_begin(self, start: int, stop: int) -> slice:
+        """The rows whose first entry, or place for one, is among `start` to `stop - 1`."""
+        bounds = torch.tensor([start, stop], dtype=self.rowptr.dtype, device=self.rowptr.device)
+        first, last = torch.searchsorted(self.rowptr.contiguous(), bounds).tolist()
+        return slice(first, last)
 
     @cached_property
     def row(self) -> Tensor:
         """The row of every entry."""
-        rows = torch.arange(self.shape[0], dtype=self.col.dtype, device=self.col.device)
-        return rows.repeat_interleave(self.rowptr.diff())
+        return _repeated(self.rowptr.diff(), max(self.shape))
+
+    def blocks(self) -> Iterator[tuple[slice, Tensor]]:
+        """All entries a block at a time, each block with the row of its entries."""
+        entries = self.col.numel()
+        if entries <= _BLOCK:
+            yield slice(0, entries), self.row
+            return
+        for start in range(0, entries, _BLOCK):
+            stop = min(start + _BLOCK, entries)
+            begun = self._rows_that_begin(start + 1, stop)
+            # The row before the first that begins inside the block holds the entry `start`.
+            first = begun.start - 1
+            ends = self.rowptr[begun.start : begun.stop + 1].clamp(max=stop)
+            lengths = ends.diff(prepend=ends.new_tensor([start]))
+            yield slice(start, stop), _repeated(lengths, max(self.shape)).add_(first)
 
     @cached_property
     def transpose_order(self) -> Tensor:
@@ -80,11 +113,12 @@ class Pattern:
     def transpose(self) -> "Pattern":
         """The transposed pattern."""
         rowptr = rowptr_from_rows(self.col, self.shape[1])
-        return Pattern(rowptr, self.row[self.transpose_order], (self.shape[1], self.shape[0]))
+        row = self.row[self.transpose_order]
+        return Pattern(rowptr, row, (self.shape[1], self.shape[0]), copy=False)
 
     def to(self, device: torch.device | str) -> "Pattern":
         """The same pattern on another device."""
-        return Pattern(self.rowptr.to(device), self.col.to(device), self.shape)
+        return Pattern(self.rowptr.to(device), self.col.to(device), self.shape, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +175,7 @@ class CSR:
 
     def to(self, device: torch.device | str) -> "CSR":
         """The same matrix on another device; itself if it lies there already."""
-        if self.device == torch.device(device):
+        if is_device(self.device, device):
             return self
         value = None if self.value is None else self.value.to(device)
         return CSR(self.pattern.to(device), value)
@@ -156,6 +190,28 @@ class CSR:
     def __repr__(self) -> str:
         rows, columns = self.shape
         return f"CSR({rows} × {columns}, {self.num_entries} entries)"
+
+
+def is_device(device: torch.device, name: torch.device | str) -> bool:
+    """Whether `name` is this device; `cuda` is the present GPU, such as cuda:0."""
+    return torch.empty(0, device=name).device == device
+
+
+def index_dtype(largest: int) -> torch.dtype:
+    """The smaller of the two integer types that holds indices up to `largest`."""
+    return torch.int32 if largest <= _INT32_MAX else torch.int64
+
+
+def _repeated(times: Tensor, largest: int) -> Tensor:
+    """0, 1, … each as often as `times` says, in the type that holds `largest`."""
+    return torch.repeat_interleave(times.to(index_dtype(largest)))
+
+
+def _rises(values: Tensor) -> bool:
+    """Whether no value is below the one before it."""
+    pairs = zip(values[:-1].split(_BLOCK), values[1:].split(_BLOCK), strict=True)
+    # Compared, not subtracted: the difference of two int32 may not be one.
+    return not any(bool((after < before).any()) for before, after in pairs)
 
 
 def rowptr_from_rows(row: Tensor, num_rows: int) -> Tensor:
@@ -202,7 +258,16 @@ def check_values(name: str, value: Tensor, num_entries: int) -> None:
         )
     if not value.is_floating_point():
         raise GraphError(f"{name} must hold floating-point numbers, got {value.dtype}.")
-    finite = torch.isfinite(value)
-    if not bool(finite.all()):
-        where = int((~finite).nonzero()[0])
+    where = first_not_finite(value)
+    if where is not None:
         raise GraphError(f"{name} holds {float(value[where])} at position {where}.")
+
+
+def first_not_finite(values: Tensor) -> int | None:
+    """Where in a tensor, counted over all its numbers, the first stands that is NaN or infinite."""
+    values = values.reshape(-1)
+    for start in range(0, values.numel(), _BLOCK):
+        finite = torch.isfinite(values[start : start + _BLOCK])
+        if not bool(finite.all()):
+            return start + int((~finite).nonzero()[0])
+    return None

@@ -6,7 +6,7 @@ import pytest
 from akgnn import __version__
 from akgnn.cli import main as main_module
 from akgnn.cli.main import main
-from akgnn.errors import DataError, DivergedError, InterruptedRunError
+from akgnn.errors import DataError, DivergedError, InterruptedRunError, OutOfMemoryError
 
 
 def test_version(capsys):
@@ -51,6 +51,7 @@ def test_wrong_use_is_one_line_and_status_2(arguments, message, capsys):
         (DataError("bad data."), 2),
         (DivergedError("loss."), 1),
         (InterruptedRunError("Stopped."), 1),
+        (OutOfMemoryError("Too little."), 1),
         (KeyboardInterrupt(), 1),
     ],
 )

@@ -36,17 +36,19 @@ def test_any_graph_in_float32(graph, channels):
     torch.testing.assert_close(neighbour_sum(graph, h), (dense(graph) @ h.double()).float())
 
 
-@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+@pytest.mark.parametrize("rowptr", [torch.int32, torch.int64])
+@pytest.mark.parametrize("col", [torch.int32, torch.int64])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_both_widths_of_indices_give_the_same(dtype, weighted):
+def test_all_widths_of_indices_give_the_same(rowptr, col, dtype, weighted):
     matrix = random_graph(2, weighted=weighted).adjacency
-    # Patterns narrow their indices by themselves; a graph with over 2^31 edges would keep int64.
+    # Patterns narrow their indices by themselves; over 2^31 edges would keep int64.
     pattern = Pattern(matrix.pattern.rowptr, matrix.pattern.col, matrix.shape)
-    object.__setattr__(pattern, "rowptr", pattern.rowptr.to(dtype))
-    object.__setattr__(pattern, "col", pattern.col.to(dtype))
-    h = torch.randn(matrix.shape[1], 4)
+    object.__setattr__(pattern, "rowptr", pattern.rowptr.to(rowptr))
+    object.__setattr__(pattern, "col", pattern.col.to(col))
+    h = torch.randn(matrix.shape[1], 4, dtype=dtype)
     wide = CSR(pattern, matrix.value)
-    torch.testing.assert_close(matmul(wide, h), (matrix.to_dense() @ h))
+    torch.testing.assert_close(matmul(wide, h), (matrix.to_dense(dtype) @ h))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])

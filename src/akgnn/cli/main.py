@@ -18,10 +18,16 @@ from akgnn.cli.predict import predict
 from akgnn.cli.report import report
 from akgnn.cli.reproduce import reproduce
 from akgnn.cli.train import train
-from akgnn.errors import AkgnnError, DivergedError, FailedRunsError, InterruptedRunError
+from akgnn.errors import (
+    AkgnnError,
+    DivergedError,
+    FailedRunsError,
+    InterruptedRunError,
+    OutOfMemoryError,
+)
 
 # Not the fault of what was asked for.
-_FAILURES = (DivergedError, FailedRunsError, InterruptedRunError)
+_FAILURES = (DivergedError, FailedRunsError, InterruptedRunError, OutOfMemoryError)
 
 app = typer.Typer(
     name="akgnn",

@@ -16,6 +16,9 @@ from akgnn.errors import DivergedError, InterruptedRunError, RunFolderError, Set
 from akgnn.settings import MOST_RUNS
 
 if TYPE_CHECKING:
+    import torch
+
+    from akgnn.data.node_data import NodeData
     from akgnn.training.checkpoint import RunFolder
     from akgnn.training.plan import RunPlan
     from akgnn.training.run import RunResult
@@ -50,6 +53,9 @@ def train(
     checkpoint_seconds: float = typer.Option(
         5.0, help="How often the state of the training is kept in --out."
     ),
+    force: bool = typer.Option(
+        False, "--force", help="Train even where memory is estimated not to suffice."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
     """Train a model and report its test accuracy.
@@ -66,6 +72,8 @@ def train(
         raise SettingsError(f"--kernel goes with the model akgnn; {model} has no kernel to choose.")
     from akgnn.training.checkpoint import RunFolder
     from akgnn.training.device import choose_device
+    from akgnn.training.memory import Sizes
+    from akgnn.training.memory_check import memory_errors_explained
     from akgnn.training.run import train_run
 
     options = {
@@ -91,21 +99,22 @@ def train(
     plan = _plan(given, {**named, **_parsed(changes)}, folders, resume)
     plans = [plan] if several is None else [plan.with_seed(number) for number in several]
 
-    data = plan.load(data_root).to(place)
+    data = _load(plan, data_root, place, force)
     results = []
     with stop_requests() as should_stop, training_progress(len(plans)) as show:
         for number, (plan, folder) in enumerate(zip(plans, folders, strict=True)):
             patience = plan.preset.training.patience
             try:
-                result = train_run(
-                    plan,
-                    data,
-                    folder,
-                    resume=resume,
-                    checkpoint_seconds=checkpoint_seconds,
-                    after_epoch=partial(show, number, patience),
-                    should_stop=should_stop,
-                )
+                with memory_errors_explained(plan.preset, place, Sizes.of(data)):
+                    result = train_run(
+                        plan,
+                        data,
+                        folder,
+                        resume=resume,
+                        checkpoint_seconds=checkpoint_seconds,
+                        after_epoch=partial(show, number, patience),
+                        should_stop=should_stop,
+                    )
             except DivergedError as error:
                 which = f"Seed {plan.which.seed}: " if seeds else ""
                 raise DivergedError(f"{which}{error}") from error
@@ -152,6 +161,24 @@ def _plan(
             kept = plan_of(folder, folder.read())
             return RunPlan(kept.which.updated(given), kept.preset.updated(changes))
     return RunPlan.make(RunSettings.from_mapping(given), changes)
+
+
+def _load(
+    plan: "RunPlan", data_root: Path | None, device: "torch.device", force: bool
+) -> "NodeData":
+    """The data on their device, if training is to fit beside them."""
+    from akgnn.data.catalogue import large_settings
+    from akgnn.training.memory import Sizes
+    from akgnn.training.memory_check import check_memory, memory_errors_explained
+
+    large = large_settings(plan.which.dataset)
+    if large is not None and not force:
+        check_memory(plan.preset, Sizes.expected(large), device, is_loaded=False)
+    with memory_errors_explained(plan.preset, device):
+        data = plan.load(data_root, device)
+    if not force:
+        check_memory(plan.preset, Sizes.of(data), device)
+    return data
 
 
 def _parsed(changes: list[str]) -> dict[str, str]:

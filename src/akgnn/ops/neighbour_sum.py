@@ -54,12 +54,16 @@ def check_signal(graph: Graph, h: Tensor) -> None:
 
 def matmul(matrix: CSR, h: Tensor) -> Tensor:
     """The product of a sparse matrix and a dense `h`, shape (columns, channels); no gradient."""
-    pattern, value = matrix.pattern, matrix.value
+    col, value = matrix.pattern.col, matrix.value
+    # Both arrays in one type: they differ only where there are more than 2^31 entries.
+    rowptr = matrix.pattern.rowptr
+    if rowptr.dtype != col.dtype:
+        rowptr, col = rowptr.long(), col.long()
     if h.device.type == "cpu" and h.dtype in _EMBEDDING_BAG_DTYPES:
         return F.embedding_bag(
-            pattern.col,
+            col,
             h.contiguous(),
-            pattern.rowptr,
+            rowptr,
             mode="sum",
             include_last_offset=True,
             per_sample_weights=None if value is None else value.to(h.dtype),
@@ -67,8 +71,8 @@ def matmul(matrix: CSR, h: Tensor) -> Tensor:
     _silence_beta_warning()
     # The arrays were checked when the matrix was built; checking again would cost a pass.
     csr = torch.sparse_csr_tensor(
-        pattern.rowptr,
-        pattern.col,
+        rowptr,
+        col,
         h.new_ones(matrix.num_entries) if value is None else value.to(h.dtype),
         size=matrix.shape,
         check_invariants=False,
