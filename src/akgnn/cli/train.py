@@ -12,7 +12,13 @@ from akgnn.cli.kernel_lines import kernel_columns, kernel_lines, no_edges
 from akgnn.cli.output import print_json, print_table
 from akgnn.cli.progress import training_progress
 from akgnn.cli.stopping import stop_requests
-from akgnn.errors import DivergedError, InterruptedRunError, RunFolderError, SettingsError
+from akgnn.errors import (
+    AkgnnError,
+    DivergedError,
+    InterruptedRunError,
+    RunFolderError,
+    SettingsError,
+)
 from akgnn.settings import MOST_RUNS
 
 if TYPE_CHECKING:
@@ -66,7 +72,7 @@ def train(
         raise SettingsError(f"--kernel goes with the model akgnn; {model} has no kernel to choose.")
     from akgnn.training.checkpoint import RunFolder
     from akgnn.training.device import choose_device
-    from akgnn.training.run import train_run
+    from akgnn.training.train_runs import train_runs
 
     options = {
         "dataset": dataset,
@@ -92,26 +98,26 @@ def train(
     plans = [plan] if several is None else [plan.with_seed(number) for number in several]
 
     data = plan.load(data_root).to(place)
-    results = []
     with stop_requests() as should_stop, training_progress(len(plans)) as show:
-        for number, (plan, folder) in enumerate(zip(plans, folders, strict=True)):
-            patience = plan.preset.training.patience
-            try:
-                result = train_run(
-                    plan,
-                    data,
-                    folder,
-                    resume=resume,
-                    checkpoint_seconds=checkpoint_seconds,
-                    after_epoch=partial(show, number, patience),
-                    should_stop=should_stop,
-                )
-            except DivergedError as error:
-                which = f"Seed {plan.which.seed}: " if seeds else ""
-                raise DivergedError(f"{which}{error}") from error
-            except InterruptedRunError as error:
-                raise InterruptedRunError(f"{error} {_how_to_go_on(out, seed, seeds)}") from error
-            results.append(result)
+        try:
+            outcomes = train_runs(
+                plans,
+                data,
+                folders,
+                resume=resume,
+                checkpoint_seconds=checkpoint_seconds,
+                after_epoch=partial(show, plan.preset.training.patience),
+                should_stop=should_stop,
+            )
+        except InterruptedRunError as error:
+            raise InterruptedRunError(f"{error} {_how_to_go_on(out, seed, seeds)}") from error
+    results = [outcome for outcome in outcomes if not isinstance(outcome, AkgnnError)]
+    for plan, outcome in zip(plans, outcomes, strict=True):
+        if isinstance(outcome, DivergedError):
+            which = f"Seed {plan.which.seed}: " if seeds else ""
+            raise DivergedError(f"{which}{outcome}") from outcome
+        if isinstance(outcome, AkgnnError):
+            raise outcome
 
     if as_json:
         print_json(results[0].to_dict() if seeds is None else summary_of(results))

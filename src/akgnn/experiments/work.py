@@ -14,7 +14,8 @@ from akgnn.data.node_data import NodeData
 from akgnn.errors import AkgnnError
 from akgnn.experiments.record import Record, failed_record, finished_record, without_test
 from akgnn.training.plan import RunPlan
-from akgnn.training.run import train_run, versions
+from akgnn.training.run import versions
+from akgnn.training.train_runs import train_run
 
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
