@@ -4,8 +4,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import torch
 
+from akgnn.errors import DataError
 from akgnn.experiments import work
-from akgnn.experiments.work import do_run, environment, run_versions
+from akgnn.experiments.work import do_run, do_runs, environment, run_versions
 from akgnn.training.plan import RunPlan, RunSettings
 
 PLAN = RunPlan.make(RunSettings(dataset="csbm:num_nodes=100"), {"epochs": 3, "hidden_channels": 4})
@@ -119,3 +120,43 @@ def test_elsewhere_than_linux_the_peak_is_that_of_the_process(tmp_path, monkeypa
     monkeypatch.setattr(work, "_STATUS", tmp_path / "no" / "status")
     monkeypatch.setattr(work, "_RESET", tmp_path / "no" / "clear_refs")
     assert 50 < do_run(PLAN, "cpu").peak_memory < 20_000
+
+
+SEEDS = [PLAN.with_seed(seed) for seed in (3, 5)]
+
+
+@pytest.mark.parametrize("is_search", [False, True])
+def test_seeds_side_by_side_have_the_records_of_each_alone(is_search):
+    records = do_runs(SEEDS, "cpu", is_search=is_search)
+    for plan, record in zip(SEEDS, records, strict=True):
+        alone = do_run(plan, "cpu", is_search=is_search)
+        assert record.plan == plan
+        assert record.environment["side_by_side"] == 2
+        assert "side_by_side" not in alone.environment
+        assert record.data == alone.data
+        assert record.is_search == is_search
+        assert record.metrics == pytest.approx(alone.metrics, rel=1e-4, nan_ok=True)
+        assert record.lambda_max == pytest.approx(alone.lambda_max)
+        assert len(record.history) == 3
+
+
+def test_seeds_that_diverge_have_records_of_their_own():
+    plan = RunPlan.make(PLAN.which, {"epochs": 3, "learning_rate": 1e30})
+    records = do_runs([plan.with_seed(seed) for seed in (0, 1)], "cpu")
+    assert ["learning rate" in record.error for record in records] == [True, True]
+
+
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError("no room"), DataError("no such file")])
+def test_what_goes_wrong_with_all_leaves_them_to_be_trained_alone(error, monkeypatch):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(work, "train_runs", fail)
+    assert do_runs(SEEDS, "cpu") == []
+
+
+def test_where_no_two_fit_side_by_side_the_first_is_trained(monkeypatch):
+    monkeypatch.setattr(work, "most_at_once", lambda *_: 1)
+    (record,) = do_runs(SEEDS, "cpu")
+    assert record.plan == SEEDS[0]
+    assert "side_by_side" not in record.environment

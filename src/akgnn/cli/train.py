@@ -46,7 +46,9 @@ def train(
         [], "--set", metavar="NAME=VALUE", help="Change one setting of the preset; repeatable."
     ),
     seed: int | None = typer.Option(None, help="Seed of the initial weights and dropout.  [0]"),
-    seeds: int | None = typer.Option(None, help="Train so many seeds, from --seed on."),
+    seeds: int | None = typer.Option(
+        None, help="Train so many seeds, from --seed on, side by side."
+    ),
     device: str = typer.Option("auto", help="auto, cpu, cuda or cuda:1."),
     data_root: Path | None = typer.Option(None, help="Folder of other data sets.  [$AKGNN_DATA]"),
     out: Path | None = typer.Option(

@@ -29,15 +29,15 @@ Model = TypeVar("Model", bound=nn.Module)
 _STACKABLE = (AKGNN, APPNP, ChebyNet, GCN, GPRGNN, JKNet, MLP, PGSO, SGC, SSGC)
 
 
-def can_stack(model: nn.Module) -> bool:
+def can_stack(kind: type[nn.Module]) -> bool:
     """Whether several models of this kind can be one."""
-    return type(model) in _STACKABLE
+    return kind in _STACKABLE
 
 
 def stack(models: Sequence[Model]) -> Model:
     """One model of several, which differ in their parameters and buffers alone."""
     first = models[0]
-    if not can_stack(first):
+    if not can_stack(type(first)):
         raise SettingsError(f"{type(first).__name__} cannot be stacked; train one at a time.")
     shapes = [_shapes(model) for model in models]
     if any(shape != shapes[0] for shape in shapes):

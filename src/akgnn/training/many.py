@@ -115,7 +115,12 @@ def fit_many(
 
 def trains_side_by_side(model: nn.Module, strategy: Strategy) -> bool:
     """Whether runs of this model and strategy can share one stacked model."""
-    return can_stack(model) and isinstance(strategy, _STRATEGIES)
+    return can_stack(type(model)) and takes_replicas(strategy)
+
+
+def takes_replicas(strategy: Strategy) -> bool:
+    """Whether the strategy gives each replica of a stacked model its own loss."""
+    return isinstance(strategy, _STRATEGIES)
 
 
 def most_at_once(model: nn.Module, data: NodeData, strategy: Strategy) -> int:

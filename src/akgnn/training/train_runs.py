@@ -9,10 +9,12 @@ from torch import nn
 
 from akgnn.data.node_data import NodeData
 from akgnn.errors import AkgnnError, InterruptedRunError, RunFolderError
+from akgnn.models.registry import find_model
+from akgnn.models.replicas import can_stack
 from akgnn.training.checkpoint import FINAL_WEIGHTS, RunFolder
 from akgnn.training.history import History
 from akgnn.training.loop import FitResult, check_stopping
-from akgnn.training.many import Outcome, Trained, fit_many
+from akgnn.training.many import Outcome, Trained, fit_many, takes_replicas
 from akgnn.training.optimizer import make_optimizer
 from akgnn.training.plan import RunPlan
 from akgnn.training.progress import Snapshot
@@ -93,6 +95,12 @@ def train_runs(
             _train([run for run in runs if run.outcome is None], data, after_epoch, should_stop)
         outcomes += [run.outcome for run in runs if run.outcome is not None]
     return outcomes
+
+
+def train_side_by_side(plan: RunPlan) -> bool:
+    """Whether runs of this plan with other seeds can train in one stacked model."""
+    kind = find_model(plan.which.model).build
+    return isinstance(kind, type) and can_stack(kind) and takes_replicas(plan.strategy())
 
 
 def _train(
