@@ -72,6 +72,7 @@ def train(
         raise SettingsError(f"--checkpoint-seconds must be at least 0, got {checkpoint_seconds}.")
     if kernel is not None and model not in (None, "akgnn"):
         raise SettingsError(f"--kernel goes with the model akgnn; {model} has no kernel to choose.")
+    from akgnn.training.allocator import keep_freed_memory
     from akgnn.training.checkpoint import RunFolder
     from akgnn.training.device import choose_device
     from akgnn.training.train_runs import train_runs
@@ -99,6 +100,7 @@ def train(
     plan = _plan(given, {**named, **_parsed(changes)}, folders, resume)
     plans = [plan] if several is None else [plan.with_seed(number) for number in several]
 
+    keep_freed_memory()
     data = plan.load(data_root).to(place)
     with stop_requests() as should_stop, training_progress(len(plans)) as show:
         try:

@@ -30,10 +30,12 @@ AfterRun = Callable[[int, Outcome], None]
 
 # Strategies whose losses know replicas.
 _STRATEGIES = (Supervised, Consistency)
-# Numbers that all runs side by side hold for their backward passes. On a processor more of them
-# leave the cache, and each run takes longer than alone; on a GPU they have to fit into its memory.
-_NUMBERS_ON_CPU = 2**25
+# Numbers that all runs side by side hold, and how many runs that may be. On a processor more
+# numbers leave the cache, and more runs gain nothing; on a GPU they have to fit into its memory.
+_NUMBERS_ON_CPU, _MOST_ON_CPU = 2**25, 32
 _SHARE_OF_GPU = 0.5
+# Signals of the largest size that exist for a moment beside those that are kept.
+_PASSING_SIGNALS = 4
 
 
 @dataclass(frozen=True)
@@ -128,30 +130,41 @@ def most_at_once(model: nn.Module, data: NodeData, strategy: Strategy) -> int:
     if not trains_side_by_side(model, strategy):
         return 1
     numbers = _numbers_in_flight(model, data, strategy)
-    most = _NUMBERS_ON_CPU
     if data.y.device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(data.y.device)
-        most = int(free * _SHARE_OF_GPU) // 4
-    return max(1, most // numbers)
+        return max(1, int(free * _SHARE_OF_GPU) // (4 * numbers))
+    return max(1, min(_MOST_ON_CPU, _NUMBERS_ON_CPU // numbers))
 
 
 def _numbers_in_flight(model: nn.Module, data: NodeData, strategy: Strategy) -> int:
-    """What one run holds: all that is kept for the backward pass, and five times its weights."""
+    """What one run holds.
+
+    All that is kept for the backward pass, what passes by, and five times its weights: themselves,
+    their gradients, Adam's two means and the best so far.
+    """
     held: dict[int, int] = {}
+    largest = 0
     shared = data.x.data_ptr() if isinstance(data.x, Tensor) else 0
 
     def count(tensor: Tensor) -> Tensor:
         held[tensor.data_ptr()] = tensor.numel()
         return tensor
 
+    def look(module: nn.Module, inputs: object, output: object) -> None:
+        nonlocal largest
+        largest = max(largest, output.numel() if isinstance(output, Tensor) else 0)
+
     # A copy: a normalisation would remember the pass.
     trained = deepcopy(model).train()
+    for module in trained.modules():
+        module.register_forward_hook(look)
     with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
         # Bound to a name, so that no memory is used twice before the count is over.
         loss = next(strategy.losses(trained, data, Noise(0)))
     held.pop(shared, None)
     del loss
-    return sum(held.values()) + 5 * sum(parameter.numel() for parameter in model.parameters())
+    weights = sum(parameter.numel() for parameter in model.parameters())
+    return sum(held.values()) + _PASSING_SIGNALS * largest + 5 * weights
 
 
 def _show_alone(
