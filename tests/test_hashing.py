@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from akgnn.hashing import mix_, mix_int
+from akgnn.hashing import mix, words_
 
 
 def splitmix64(counter: np.ndarray, key: int) -> np.ndarray:
@@ -19,9 +19,9 @@ def splitmix64(counter: np.ndarray, key: int) -> np.ndarray:
 def test_words_are_those_of_splitmix64(first, key):
     counter = np.arange(first, first + 5)
     expected = splitmix64(counter, key).astype(np.int64)
-    assert mix_(torch.from_numpy(counter), key).tolist() == expected.tolist()
+    assert words_(torch.from_numpy(counter), key).tolist() == expected.tolist()
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_a_single_number_is_mixed_alike(value):
-    assert mix_int(value) == int(splitmix64(np.ones(1), value).astype(np.int64)[0])
+    assert mix(value) == int(splitmix64(np.ones(1), value).astype(np.int64)[0])

@@ -34,7 +34,7 @@ from akgnn.csr import (
     rowptr_from_rows,
 )
 from akgnn.errors import GraphError
-from akgnn.hashing import mix_
+from akgnn.hashing import words_
 
 
 class NetworkXGraph(Protocol):
@@ -317,5 +317,5 @@ def _bits(weight: Tensor) -> Tensor:
 
 def _fingerprint(i: Tensor, j: Tensor, bits: Tensor | None, num_nodes: int) -> Tensor:
     """The sum of a hash of each entry (i, j), wrapped around at 64 bits."""
-    words = mix_(i * num_nodes + j, 0)
-    return words.sum() if bits is None else mix_(words ^ bits, 0).sum()
+    words = words_(i * num_nodes + j, 0)
+    return words.sum() if bits is None else words_(words ^ bits, 0).sum()

@@ -14,7 +14,7 @@ def history(losses):
 
 def test_silent_where_there_is_no_terminal(capsys):
     with training_progress(1) as show:
-        show(0, 100, history([1.0, 0.5]))
+        show(100, 0, history([1.0, 0.5]))
     captured = capsys.readouterr()
     assert captured.out == captured.err == ""
 
@@ -25,7 +25,7 @@ def test_a_terminal_sees_run_epoch_and_best(monkeypatch, capsys):
         progress, "Console", lambda **options: console(force_terminal=True, width=120, **options)
     )
     with training_progress(3) as show:
-        show(1, 100, history([1.0, 0.5, 0.7]))
+        show(100, 1, history([1.0, 0.5, 0.7]))
     text = capsys.readouterr().err
     assert "run 2 of 3" in text
     assert "epoch    3" in text

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def training_progress(num_runs: int) -> Iterator[Callable[[int, int, "History"], None]]:
-    """Inside, the function given shows how far a run is: its number, patience and history.
+    """Inside, the function given shows how far a run is: its patience, number and history.
 
     The bar of a run fills up with the patience that is used, as nobody knows how many epochs
     there will be.
@@ -26,7 +26,7 @@ def training_progress(num_runs: int) -> Iterator[Callable[[int, int, "History"],
     with Bars(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task("Training", total=1)
 
-        def show(run: int, patience: int, history: "History") -> None:
+        def show(patience: int, run: int, history: "History") -> None:
             if bar.disable:
                 return
             best = min(range(len(history)), key=history.val_loss.__getitem__)

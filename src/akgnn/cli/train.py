@@ -12,7 +12,13 @@ from akgnn.cli.kernel_lines import kernel_columns, kernel_lines, no_edges
 from akgnn.cli.output import print_json, print_table
 from akgnn.cli.progress import training_progress
 from akgnn.cli.stopping import stop_requests
-from akgnn.errors import DivergedError, InterruptedRunError, RunFolderError, SettingsError
+from akgnn.errors import (
+    AkgnnError,
+    DivergedError,
+    InterruptedRunError,
+    RunFolderError,
+    SettingsError,
+)
 from akgnn.settings import MOST_RUNS
 
 if TYPE_CHECKING:
@@ -43,7 +49,9 @@ def train(
         [], "--set", metavar="NAME=VALUE", help="Change one setting of the preset; repeatable."
     ),
     seed: int | None = typer.Option(None, help="Seed of the initial weights and dropout.  [0]"),
-    seeds: int | None = typer.Option(None, help="Train so many seeds, from --seed on."),
+    seeds: int | None = typer.Option(
+        None, help="Train so many seeds, from --seed on, side by side."
+    ),
     device: str = typer.Option("auto", help="auto, cpu, cuda or cuda:1."),
     data_root: Path | None = typer.Option(None, help="Folder of other data sets.  [$AKGNN_DATA]"),
     out: Path | None = typer.Option(
@@ -70,11 +78,12 @@ def train(
         raise SettingsError(f"--checkpoint-seconds must be at least 0, got {checkpoint_seconds}.")
     if kernel is not None and model not in (None, "akgnn"):
         raise SettingsError(f"--kernel goes with the model akgnn; {model} has no kernel to choose.")
+    from akgnn.training.allocator import keep_freed_memory
     from akgnn.training.checkpoint import RunFolder
     from akgnn.training.device import choose_device
     from akgnn.training.memory import Sizes
     from akgnn.training.memory_check import memory_errors_explained
-    from akgnn.training.run import train_run
+    from akgnn.training.train_runs import train_runs
 
     options = {
         "dataset": dataset,
@@ -99,28 +108,29 @@ def train(
     plan = _plan(given, {**named, **_parsed(changes)}, folders, resume)
     plans = [plan] if several is None else [plan.with_seed(number) for number in several]
 
+    keep_freed_memory()
     data = _load(plan, data_root, place, force)
-    results = []
     with stop_requests() as should_stop, training_progress(len(plans)) as show:
-        for number, (plan, folder) in enumerate(zip(plans, folders, strict=True)):
-            patience = plan.preset.training.patience
-            try:
-                with memory_errors_explained(plan.preset, place, Sizes.of(data)):
-                    result = train_run(
-                        plan,
-                        data,
-                        folder,
-                        resume=resume,
-                        checkpoint_seconds=checkpoint_seconds,
-                        after_epoch=partial(show, number, patience),
-                        should_stop=should_stop,
-                    )
-            except DivergedError as error:
-                which = f"Seed {plan.which.seed}: " if seeds else ""
-                raise DivergedError(f"{which}{error}") from error
-            except InterruptedRunError as error:
-                raise InterruptedRunError(f"{error} {_how_to_go_on(out, seed, seeds)}") from error
-            results.append(result)
+        try:
+            with memory_errors_explained(plan.preset, place, Sizes.of(data)):
+                outcomes = train_runs(
+                    plans,
+                    data,
+                    folders,
+                    resume=resume,
+                    checkpoint_seconds=checkpoint_seconds,
+                    after_epoch=partial(show, plan.preset.training.patience),
+                    should_stop=should_stop,
+                )
+        except InterruptedRunError as error:
+            raise InterruptedRunError(f"{error} {_how_to_go_on(out, seed, seeds)}") from error
+    results = [outcome for outcome in outcomes if not isinstance(outcome, AkgnnError)]
+    for plan, outcome in zip(plans, outcomes, strict=True):
+        if isinstance(outcome, DivergedError):
+            which = f"Seed {plan.which.seed}: " if seeds else ""
+            raise DivergedError(f"{which}{outcome}") from outcome
+        if isinstance(outcome, AkgnnError):
+            raise outcome
 
     if as_json:
         print_json(results[0].to_dict() if seeds is None else summary_of(results))

@@ -12,7 +12,7 @@ from akgnn.data.node_data import NodeData
 from akgnn.data.splits import split_by_fraction
 from akgnn.errors import SettingsError
 from akgnn.graph import Graph
-from akgnn.hashing import mix_, mix_int
+from akgnn.hashing import mix, words_
 from akgnn.settings import Settings, count, non_negative, positive, seed, share
 
 # Candidates of neighbours, or numbers of the features, that are made at a time.
@@ -79,7 +79,7 @@ class LargeGraphSettings(Settings):
 
     def key(self, place: int) -> int:
         """The key of one of the hashes."""
-        return mix_int(mix_int(self.seed) ^ place)
+        return mix(mix(self.seed) ^ place)
 
 
 def large_graph(
@@ -104,7 +104,7 @@ def large_graph(
     """
     settings = settings or LargeGraphSettings()
     places = torch.arange(settings.num_nodes, device=device)
-    node_at = torch.argsort(mix_(places.clone(), settings.key(_ORDER))).int()
+    node_at = torch.argsort(words_(places.clone(), settings.key(_ORDER))).int()
     position = torch.empty_like(node_at).index_copy_(0, node_at.long(), places.int())
     del places
     graph = Graph(_adjacency(settings, position, node_at))
@@ -172,7 +172,7 @@ def _mirrored(
 def _is_edge(settings: LargeGraphSettings, node: Tensor, neighbours: Tensor) -> Tensor:
     """Whether the hash of two nodes, in either order, says that they are neighbours."""
     pair = torch.minimum(node, neighbours).long().mul_(settings.num_nodes)
-    words = mix_(pair.add_(torch.maximum(node, neighbours)), settings.key(_EDGES))
+    words = words_(pair.add_(torch.maximum(node, neighbours)), settings.key(_EDGES))
     # A word, read with its sign, is an even draw from -2^63 to 2^63 - 1.
     return words < round(settings.degree / settings.num_mirrors * 2**64) - 2**63
 
@@ -189,7 +189,7 @@ def _features(settings: LargeGraphSettings, y: Tensor, dtype: torch.dtype) -> Te
     for start in range(0, settings.num_nodes, rows_at_once):
         stop = min(start + rows_at_once, settings.num_nodes)
         words = torch.arange(start * groups, stop * groups, device=y.device)
-        lanes = mix_(words, settings.key(_FEATURES)).view(-1, groups).view(torch.int16)
+        lanes = words_(words, settings.key(_FEATURES)).view(-1, groups).view(torch.int16)
         # Even from -√3 to √3, which has the deviation 1.
         noise = lanes[:, :channels].float().add_(0.5).mul_(math.sqrt(12) / 2**16)
         x[start:stop] = noise.add_(mean_of[y[start:stop]])
