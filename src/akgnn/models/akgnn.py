@@ -306,9 +306,9 @@ class AKGNN(nn.Module):
     def _read_out(self, outputs: list[Tensor]) -> Tensor:
         match self.settings.readout:
             case "sum":
-                return sum(outputs[1:], start=outputs[0])
+                return _summed(outputs)
             case "mean":
-                return sum(outputs[1:], start=outputs[0]) / len(outputs)
+                return _summed(outputs) / len(outputs)
             case "max":
                 return torch.stack(outputs).amax(0)
             case "concat":
@@ -318,3 +318,14 @@ class AKGNN(nn.Module):
 
     def _activate(self, h: Tensor) -> Tensor:
         return F.relu(h) if self.settings.activation == "relu" else F.leaky_relu(h)
+
+
+def _summed(signals: list[Tensor]) -> Tensor:
+    """Their sum, added up in place: a new signal for every addition would cost another pass."""
+    first, *others = signals
+    if not others:
+        return first
+    total = first + others[0]
+    for h in others[1:]:
+        total += h
+    return total
