@@ -4,6 +4,7 @@ import torch
 
 from akgnn.csr import CSR, Pattern
 from akgnn.errors import GraphError
+from oracles import sparse
 
 
 def make(rowptr, col, shape=(2, 3), value=None):
@@ -104,3 +105,21 @@ def test_values_of_another_length_are_refused_by_the_constructor_too():
 def test_numpy_arrays_are_refused_in_words():
     with pytest.raises(GraphError, match=r"rowptr must be a torch tensor, got ndarray; torch\.as"):
         CSR.from_arrays(np.array([0, 1]), torch.tensor([0]), None, (1, 1))
+
+
+def test_a_pattern_side_by_side_is_block_diagonal():
+    pattern = sparse(torch.rand(4, 3) * (torch.rand(4, 3) < 0.5)).pattern
+    for number in (3, 1, 2, 5):
+        rowptr, col = pattern.side_by_side(number)
+        found = CSR.from_arrays(rowptr, col, None, (4 * number, 3 * number)).to_dense()
+        assert torch.equal(found, torch.block_diag(*[CSR(pattern).to_dense()] * number))
+
+
+def test_several_rows_of_entries_are_several_matrices():
+    x = torch.rand(4, 3) * (torch.rand(4, 3) < 0.5)
+    matrix = sparse(x)
+    both = CSR(matrix.pattern, torch.stack([matrix.value, 2 * matrix.value]))
+    assert torch.equal(both.to_dense(), torch.stack([x, 2 * x]))
+    assert torch.equal(both.transpose.to_dense(), torch.stack([x.T, 2 * x.T]))
+    with pytest.raises(GraphError, match="one number for each of the"):
+        CSR(matrix.pattern, torch.zeros(2, 1, matrix.num_entries))

@@ -134,6 +134,24 @@ class Pattern:
         rowptr = rowptr_from_rows(self.col, self.shape[1])
         return Pattern(rowptr, self.row[self.transpose_order], (self.shape[1], self.shape[0]))
 
+    def side_by_side(self, number: int) -> tuple[Tensor, Tensor]:
+        """`rowptr` and `col` of the pattern so many times along a diagonal.
+
+        One product with it is a product for each of several signals that lie one below the other.
+        """
+        held: tuple[Tensor, Tensor] | None = self.__dict__.get("_diagonal")
+        rows, columns = self.shape
+        if held is None or len(held[0]) <= number * rows:
+            fits = max(number * columns, number * self.col.numel()) <= _INT32_MAX
+            dtype = torch.int32 if fits else torch.int64
+            block = torch.arange(number, dtype=dtype, device=self.col.device).unsqueeze(1)
+            starts = self.rowptr[:-1] + block * self.col.numel()
+            rowptr = torch.cat([starts.view(-1), (block[-1] + 1) * self.col.numel()])
+            held = rowptr, (self.col + block * columns).view(-1)
+            # Kept for the next product; fewer are the beginning of more.
+            self.__dict__["_diagonal"] = held
+        return held[0][: number * rows + 1], held[1][: number * self.col.numel()]
+
     def to(self, device: torch.device | str) -> "Pattern":
         """The same pattern on another device."""
         return Pattern(self.rowptr.to(device), self.col.to(device), self.shape)
@@ -145,7 +163,8 @@ class CSR:
 
     Attributes:
         pattern: Where its entries stand.
-        value: The entries, finite, or None where all of them are 1.
+        value: The entries, finite, or None where all of them are 1. Several rows of them stand for
+            as many matrices of one pattern, one for each replica.
     """
 
     pattern: Pattern
@@ -162,7 +181,9 @@ class CSR:
         return cls(Pattern(rowptr, col, shape), value)
 
     def __post_init__(self) -> None:
-        if self.value is not None and self.value.shape != self.pattern.col.shape:
+        if self.value is None:
+            return
+        if self.value.dim() > 2 or self.value.shape[-1:] != self.pattern.col.shape:
             raise GraphError(
                 f"value must have one number for each of the {self.num_entries} entries, "
                 f"got shape {list(self.value.shape)}."
@@ -188,7 +209,7 @@ class CSR:
         """The transposed matrix."""
         value = self.value
         if value is not None:
-            value = value.index_select(0, self.pattern.transpose_order)
+            value = value.index_select(-1, self.pattern.transpose_order)
         return CSR(self.pattern.transpose, value)
 
     def to(self, device: torch.device | str) -> "CSR":
@@ -200,9 +221,9 @@ class CSR:
 
     def to_dense(self, dtype: torch.dtype = torch.float32) -> Tensor:
         """The matrix with its zeros written out; for small ones."""
-        dense = torch.zeros(self.shape, dtype=dtype, device=self.device)
-        value = 1 if self.value is None else self.value.to(dtype)
-        dense[self.pattern.row.long(), self.pattern.col.long()] = value
+        value = torch.ones(self.num_entries) if self.value is None else self.value
+        dense = torch.zeros(*value.shape[:-1], *self.shape, dtype=dtype, device=self.device)
+        dense[..., self.pattern.row.long(), self.pattern.col.long()] = value.to(dense)
         return dense
 
     def __repr__(self) -> str:

@@ -74,3 +74,17 @@ def test_a_signal_that_is_not_contiguous_is_taken():
 def test_a_signal_that_does_not_fit_is_refused(h, message):
     with pytest.raises(GraphError, match=message):
         neighbour_sum(random_graph(0), h)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_replicas_are_summed_each_for_itself(dtype, weighted):
+    graph = random_graph(2, weighted=weighted)
+    h = torch.randn(3, 12, 4, dtype=dtype, requires_grad=True)
+    out = neighbour_sum(graph, h)
+    out.square().sum().backward()
+    for number in range(3):
+        alone = h[number].detach().clone().requires_grad_()
+        neighbour_sum(graph, alone).square().sum().backward()
+        torch.testing.assert_close(out[number], neighbour_sum(graph, alone))
+        torch.testing.assert_close(h.grad[number], alone.grad)

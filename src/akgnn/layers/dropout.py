@@ -35,6 +35,9 @@ class Dropout(nn.Module):
         key = noise.key(self.place)
         if isinstance(x, CSR):
             return CSR(x.pattern, dropout_entries(x, self.rate, key))
+        if isinstance(key, Tensor) and x.dim() == 2:
+            # Features that all replicas share: each drops its own.
+            x = x.expand(len(key), -1, -1)
         return dropout(x, self.rate, key)
 
     def extra_repr(self) -> str:

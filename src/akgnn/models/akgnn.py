@@ -11,6 +11,7 @@ from akgnn.csr import CSR
 from akgnn.errors import SettingsError
 from akgnn.graph import Graph
 from akgnn.layers.ak_conv import AKConv, Form
+from akgnn.layers.batch_norm import BatchNorm
 from akgnn.layers.dropout import Dropout
 from akgnn.layers.kernels import Start, find_kernel
 from akgnn.layers.linear import Initialisation, Linear, multiply
@@ -156,7 +157,7 @@ class AKGNN(nn.Module):
             for k in range(transforms)
         )
         self.norms = nn.ModuleList(
-            nn.BatchNorm1d(size) if settings.batch_norm else nn.Identity()
+            BatchNorm(size) if settings.batch_norm else nn.Identity()
             for size in (width, hidden_channels)
         )
         self.layers = nn.ModuleList(
@@ -190,10 +191,13 @@ class AKGNN(nn.Module):
 
     @property
     def lambda_max(self) -> Tensor | None:
-        """λ of every layer, shape (K,), or (K, ways, groups); None for a kernel without."""
-        values = [cast(AKConv, layer).lambda_max for layer in self.layers]
-        known = [value for value in values if value is not None]
-        return torch.stack(known) if known else None
+        """λ of every layer, shape (K,), or (K, ways, groups); None for a kernel without.
+
+        Of several replicas, one such block each.
+        """
+        layers = [cast(AKConv, layer) for layer in self.layers]
+        known = [value for value in (layer.lambda_max for layer in layers) if value is not None]
+        return torch.stack(known, dim=layers[0].phi_by_way.dim() - 2) if known else None
 
     @property
     def kernel_starts(self) -> tuple[Start, ...]:
@@ -214,8 +218,8 @@ class AKGNN(nn.Module):
         """What each layer takes from neighbours, from -1 to 1; shape (K, ways · groups)."""
         layers = [cast(AKConv, layer) for layer in self.layers]
         first = layers[0]
-        phi = torch.stack([layer.phi.view(-1, first.groups) for layer in layers])
-        return first.shares(phi, graph).flatten(1)
+        phi = torch.stack([layer.phi_by_way for layer in layers], dim=-3)
+        return first.shares(phi, graph).flatten(-2)
 
     def forward(self, x: Tensor | CSR, graph: Graph, noise: Noise | None = None) -> Tensor:
         """Class scores (logits), shape (nodes, classes).
@@ -259,6 +263,9 @@ class AKGNN(nn.Module):
             h = self._mix(h, graph, noise) + bias
         else:
             h = x.to_dense(transform.weight.dtype) if isinstance(x, CSR) else x
+            if transform.weight.dim() > h.dim():
+                # Features that all replicas share: each propagates its own.
+                h = h.expand(len(transform.weight), -1, -1)
             h = self._mix(h, graph, noise)
             h = transform(self.drop_input(self.norms[0](h), noise))
         h = self.norms[1](self._activate(h))
@@ -268,10 +275,11 @@ class AKGNN(nn.Module):
         """READOUT(H^(0), …, H^(K)) with H^(0) = h, on a processor some channels at a time."""
         settings = self.settings
         is_whole = h.device.type != "cpu" or settings.readout == "concat" or settings.layer_dropout
-        width = h.size(1) if is_whole else max(_FEWEST_CHANNELS, _NUMBERS_AT_ONCE // h.size(0))
-        parts = [part.contiguous() for part in h.split(width, dim=1)]
+        rows, channels = h.shape[:-1].numel(), h.size(-1)
+        width = channels if is_whole else max(_FEWEST_CHANNELS, _NUMBERS_AT_ONCE // rows)
+        parts = [part.contiguous() for part in h.split(width, dim=-1)]
         mixed = [self._read_out([part, *self._propagate(part, graph, noise)]) for part in parts]
-        return torch.cat(mixed, dim=1)
+        return torch.cat(mixed, dim=-1)
 
     def _commutes(self, noise: Noise | None) -> bool:
         """Whether nothing but linear maps lies between the features and the transform."""
@@ -283,14 +291,11 @@ class AKGNN(nn.Module):
     def _folded_transform(self) -> tuple[Tensor, Tensor | float]:
         """Weight and bias of the transform with the fixed normalisation in front of it."""
         linear, norm = cast(Linear, self.transforms[0]), self.norms[0]
-        bias: Tensor | float = 0.0 if linear.bias is None else linear.bias
-        if not isinstance(norm, nn.BatchNorm1d):
+        bias: Tensor | float = 0.0 if linear.bias is None else linear.bias.unsqueeze(-2)
+        if not isinstance(norm, BatchNorm):
             return linear.weight, bias
-        assert norm.running_mean is not None
-        assert norm.running_var is not None
-        scale = norm.weight * (norm.running_var + norm.eps).rsqrt()
-        shift = norm.bias - norm.running_mean * scale
-        return scale.unsqueeze(1) * linear.weight, shift @ linear.weight + bias
+        scale, shift = norm.fixed
+        return scale.unsqueeze(-1) * linear.weight, shift.unsqueeze(-2) @ linear.weight + bias
 
     def classify(self, h: Tensor, noise: Noise | None = None) -> Tensor:
         """Class scores from what `embed` gives."""
@@ -307,7 +312,7 @@ class AKGNN(nn.Module):
             case "max":
                 return torch.stack(outputs).amax(0)
             case "concat":
-                return torch.cat(outputs, dim=1)
+                return torch.cat(outputs, dim=-1)
             case "last":
                 return outputs[-1]
 

@@ -56,8 +56,9 @@ def adaptive_propagate(
 
     Args:
         graph: Its edge weights must not be negative. The symmetric form needs an undirected one.
-        h: Node signals, shape (nodes, channels).
-        self_weight: a ≥ 0, one number or one per channel.
+        h: Node signals, shape (nodes, channels), or (replicas, nodes, channels).
+        self_weight: a ≥ 0, one number or one per channel. Weights that differ between replicas have
+            the shape (replicas, 1) or (replicas, channels).
         neighbour_weight: w of either sign, one number or one per channel.
         out_weight: v of either sign, of the nodes that a node's own edges lead to; row form only.
         normalisation: `"sym"` or `"row"`.
@@ -123,11 +124,8 @@ def _check_kernel(
     if normalisation == "sym" and "out_weight" in weights:
         raise SettingsError("out_weight needs normalisation='row'.")
     for name, weight in weights.items():
-        size = weight.numel() if isinstance(weight, Tensor) else 1
-        if size not in (1, h.size(1)):
-            raise SettingsError(
-                f"{name} must be one number or one for each of {h.size(1)} channels, got {size}."
-            )
+        if isinstance(weight, Tensor) and weight.numel() != 1:
+            _check_size(name, weight, h)
         if not isinstance(weight, Tensor) and not math.isfinite(weight):
             raise SettingsError(f"{name} must be finite, got {weight}.")
     a = weights["self_weight"]
@@ -135,6 +133,26 @@ def _check_kernel(
     is_negative = bool((a < 0).any()) if isinstance(a, Tensor) and a.device.type == "cpu" else False
     if is_negative or (not isinstance(a, Tensor) and a < 0):
         raise SettingsError(f"self_weight must not be negative, got {a}.")
+
+
+def _check_size(name: str, weight: Tensor, h: Tensor) -> None:
+    channels = h.size(-1)
+    if h.dim() == 3:
+        if weight.shape not in ((h.size(0), 1), (h.size(0), channels)):
+            raise SettingsError(
+                f"{name} must be one number, or have the shape ({h.size(0)}, 1) or "
+                f"({h.size(0)}, {channels}) for these replicas, got {list(weight.shape)}."
+            )
+    elif weight.numel() != channels:
+        raise SettingsError(
+            f"{name} must be one number or one for each of {channels} channels, "
+            f"got {weight.numel()}."
+        )
+
+
+def _row_of(weight: Tensor, h: Tensor) -> Tensor:
+    """The weight as a row that broadcasts over the channels; one row for each replica."""
+    return weight.reshape(-1) if h.dim() == 2 or weight.numel() == 1 else weight
 
 
 @dataclass(frozen=True)
@@ -164,7 +182,8 @@ class _Way:
 class _Kernel:
     """The matrix Σ diag(left) · w A · diag(right) + diag(own) of one step, over one or two ways.
 
-    Scalings are columns that broadcast over the channels: one, or one per channel.
+    Scalings are columns that broadcast over the channels: one, or one per channel; where weights
+    differ between replicas, one such block for each.
 
     Attributes:
         ways: The in-neighbours, and the out-neighbours where they count too.
@@ -190,7 +209,8 @@ class _Kernel:
         def copied(weight: Weight) -> Weight:
             # A weight that is changed in place later must not change the backward pass.
             if isinstance(weight, Tensor):
-                return weight.to(dtype, copy=True).reshape(-1)
+                row = _row_of(weight.to(dtype, copy=True), h)
+                return row if row.dim() == 1 else row.unsqueeze(1)
             return weight
 
         def way(graph: Graph, weight: Weight) -> _Way:
@@ -236,23 +256,29 @@ def _scaled_matmul(left: Tensor | None, matrix: CSR, right: Tensor | None, h: Te
     Scalings of one column are folded into the entries: one number an edge is far less traffic
     than another pass over all channels.
     """
-    if any(scale is not None and scale.size(1) > 1 for scale in (left, right)):
+    if any(scale is not None and scale.size(-1) > 1 for scale in (left, right)):
         product = matmul(matrix, h if right is None else (right * h).to(h.dtype))
         return product if left is None else product.mul_(left)
     value = matrix.value
     for scale, index in ((left, matrix.pattern.row), (right, matrix.pattern.col)):
         if scale is not None:
-            factor = scale.view(-1).index_select(0, index)
+            factor = scale.squeeze(-1).index_select(-1, index)
             value = factor if value is None else factor.mul_(value)
     return matmul(CSR(matrix.pattern, value), h)
 
 
 def _dot(scale: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """The sum over nodes of scale · x · y, shape (1,), or (channels,) if scale has channels."""
+    """The sum over nodes of scale · x · y, shape (1,), or (channels,) if scale has channels.
+
+    Of several replicas, one such row each.
+    """
     x, y = x.to(scale.dtype), y.to(scale.dtype)
-    if scale.size(1) > 1:
-        return (scale * x * y).sum(0)
-    return torch.dot(scale.view(-1), _row_dots(x, y)).view(1)
+    if scale.size(-1) > 1:
+        return (scale * x * y).sum(-2)
+    dots = _row_dots(x.reshape(-1, x.size(-1)), y.reshape(-1, y.size(-1)))
+    if x.dim() == 2:
+        return torch.dot(scale.view(-1), dots).view(1)
+    return (scale.squeeze(-1) * dots.view(x.shape[:2])).sum(1, keepdim=True)
 
 
 def _row_dots(x: Tensor, y: Tensor) -> Tensor:
@@ -317,12 +343,15 @@ class _AdaptivePropagate(torch.autograd.Function):
             if own is None:
                 grads.append(None)
                 continue
-            sign = weight.sign().reshape(-1)
+            sign = _row_of(weight.sign(), h)
             grads.append(_fit(own - sign * through_c(way.degree * kernel.inverse), weight))
         return None, grad_h, None, grad_a, *grads
 
 
 def _fit(grad: Tensor, weight: Tensor) -> Tensor:
     """Give a gradient the form of its weight: summed where one number serves all channels."""
-    total = grad.sum() if weight.numel() == 1 else grad
-    return total.reshape(weight.shape).to(weight.dtype)
+    if weight.numel() == 1:
+        grad = grad.sum()
+    elif weight.dim() == 2 and weight.size(1) == 1:
+        grad = grad.sum(-1, keepdim=True)
+    return grad.reshape(weight.shape).to(weight.dtype)

@@ -17,6 +17,7 @@ from akgnn.models.gaugo import GAugO
 from akgnn.models.gcn import GCN
 from akgnn.ops.dropout import Noise
 from akgnn.ops.pairs import AllPairs, ListedPairs, Matrix, Pairs
+from akgnn.ops.splitmix import Key
 from akgnn.ops.straight_through import straight_through_bernoulli
 from akgnn.settings import Settings, non_negative, positive, share, whole
 from akgnn.training.strategies.supervised import training_loss
@@ -127,7 +128,7 @@ def edge_probabilities(z: Tensor, pairs: Pairs, inner: Tensor, alpha: float) -> 
     return p.index_add(0, pairs.edges, p.new_full(pairs.edges.shape, 1 - alpha))
 
 
-def edge_loss(z: Tensor, pairs: Pairs, inner: Tensor, key: int) -> Tensor:
+def edge_loss(z: Tensor, pairs: Pairs, inner: Tensor, key: Key) -> Tensor:
     """Cross-entropy between sigmoid(Z Zᵀ) and A + I, with edges and others of equal weight.
 
     The mean over all N² entries, an entry 1 weighted (N² - E) / E for the E ones there are, and

@@ -14,6 +14,7 @@ from akgnn.errors import SettingsError
 from akgnn.layers.gcn_conv import GCNConv
 from akgnn.models.gcn import GCN
 from akgnn.ops.dropout import Noise, hashed
+from akgnn.ops.splitmix import Key
 from akgnn.settings import Settings, count
 
 _BATCHES, _NODES = 11_000_000, 12_000_000
@@ -71,7 +72,7 @@ def importance(matrix: CSR) -> Tensor:
     return norms / norms.sum()
 
 
-def draw(q: Tensor, number: int, key: int) -> Tensor:
+def draw(q: Tensor, number: int, key: Key) -> Tensor:
     """Nodes drawn from q with repeats, by the inverse of its distribution function."""
     # 53 bits of the hash are an even number in [0, 1).
     even = hashed(number, key, q.device).bitwise_and(2**53 - 1).double() / 2**53
