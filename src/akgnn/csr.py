@@ -18,6 +18,29 @@ _INT32_MAX = 2**31 - 1
 _BLOCK = 2**24
 
 
+# Rows with more entries are summed on a GPU in pieces of so many; tuned on an H200.
+LONGEST_ROW, _SEGMENT = 128, 64
+# Rows that are put into an order of their own.
+_WINDOW = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """Pieces of long rows.
+
+    Attributes:
+        rows: The long rows.
+        ptr: Row i has the pieces `ptr[i]` to `ptr[i + 1] - 1`; none if it is not long.
+        start: The first entry of each piece.
+        stop: The entry after its last.
+    """
+
+    rows: Tensor
+    ptr: Tensor
+    start: Tensor
+    stop: Tensor
+
+
 @dataclass(frozen=True, eq=False)
 class Pattern:
     """Where the entries of a sparse matrix stand: immutable, and fully checked when built.
@@ -103,6 +126,35 @@ class Pattern:
             ends = self.rowptr[begun.start : begun.stop + 1].clamp(max=stop)
             lengths = ends.diff(prepend=ends.new_tensor([start]))
             yield slice(start, stop), _repeated(lengths, max(self.shape)).add_(first)
+
+    @cached_property
+    def segments(self) -> "Segments | None":
+        """The long rows cut into pieces; None where no row is long."""
+        counts = self.rowptr.diff()
+        if not counts.numel() or int(counts.max()) <= LONGEST_ROW:
+            return None
+        is_long = counts > LONGEST_ROW
+        pieces = torch.where(is_long, -(-counts // _SEGMENT), 0)
+        ptr = torch.zeros_like(self.rowptr)
+        torch.cumsum(pieces, 0, out=ptr[1:])
+        rows = torch.arange(self.shape[0], device=self.col.device).repeat_interleave(pieces)
+        piece = torch.arange(rows.numel(), device=self.col.device) - ptr[rows]
+        start = self.rowptr[rows] + piece * _SEGMENT
+        stop = torch.minimum(start + _SEGMENT, self.rowptr[rows + 1])
+        return Segments(is_long.nonzero().view(-1), ptr, start, stop)
+
+    @cached_property
+    def order(self) -> Tensor:
+        """The rows, those of a window by falling length.
+
+        Rows of like length side by side keep a GPU's threads, which wait for the longest, busy.
+        Neighbours stay close, so that what is read for one is at hand for the next.
+        """
+        counts = self.rowptr.diff()
+        length = torch.where(counts > LONGEST_ROW, 0, counts).long()
+        window = torch.arange(self.shape[0], device=self.col.device) // _WINDOW
+        key = window * (LONGEST_ROW + 1) + LONGEST_ROW - length
+        return torch.argsort(key, stable=True).to(self.col.dtype)
 
     @cached_property
     def transpose_order(self) -> Tensor:
