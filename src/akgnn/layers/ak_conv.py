@@ -8,7 +8,8 @@ from torch import Tensor, nn
 from akgnn.errors import SettingsError
 from akgnn.graph import Graph
 from akgnn.layers.kernels import Kernel, find_kernel
-from akgnn.ops.adaptive import Weight, adaptive_propagate
+from akgnn.ops.adaptive import adaptive_propagate
+from akgnn.ops.composed import Weight
 
 Form = Literal["sym", "row", "directed"]
 
@@ -165,9 +166,8 @@ class AKConv(nn.Module):
             graph = Graph.from_edge_index(graph, edge_weight, num_nodes=x.size(-2))
         elif edge_weight is not None:
             raise SettingsError("edge_weight goes with edge_index; a Graph holds its own weights.")
-        weights = [_spread(weight, self.groups, x.size(-1)) for weight in self.weights(graph)]
         form: Literal["sym", "row"] = "sym" if self.normalisation == "sym" else "row"
-        return adaptive_propagate(graph, x, *weights, normalisation=form)
+        return adaptive_propagate(graph, x, *self.weights(graph), normalisation=form)
 
     def extra_repr(self) -> str:
         """Settings and the present scalar, for `print(model)`."""
@@ -189,14 +189,3 @@ def _phi_of(kernel: Kernel, start: float) -> float:
         return kernel.phi_of(start)
     except ValueError as error:
         raise SettingsError(f"{error}, got {start}.") from error
-
-
-def _spread(weight: Weight, groups: int, channels: int) -> Weight:
-    """Weights of groups as weights of channels."""
-    if groups == 1 or not isinstance(weight, Tensor):
-        return weight
-    if channels % groups:
-        raise SettingsError(
-            f"{channels} channels cannot be shared out evenly among {groups} groups."
-        )
-    return weight.repeat_interleave(channels // groups, -1)

@@ -261,7 +261,13 @@ def _entry_positions(
     return positions.unsqueeze(1), channel.bitwise_and_(3).mul_(16).unsqueeze(1)
 
 
+def dropped_lanes(rate: float) -> tuple[int, float]:
+    """How many of 65536 lanes are dropped, and what kept values are multiplied by."""
+    dropped = min(round(rate * _LEVELS), _LEVELS - 1)
+    return dropped, _LEVELS / (_LEVELS - dropped)
+
+
 def _threshold(rate: float) -> tuple[int, float]:
     """The lowest 16-bit lane (signed) that is kept, and what kept values are multiplied by."""
-    dropped = min(round(rate * _LEVELS), _LEVELS - 1)
-    return dropped - _LEVELS // 2, _LEVELS / (_LEVELS - dropped)
+    dropped, scale = dropped_lanes(rate)
+    return dropped - _LEVELS // 2, scale

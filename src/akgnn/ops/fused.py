@@ -14,16 +14,16 @@ from torch.autograd.function import once_differentiable
 from torch.autograd.graph import increment_version
 
 from akgnn.graph import Graph
-from akgnn.ops import triton_ops as ops
-from akgnn.ops.triton_ops import Adjacency, Form, Mask, Scalars
+from akgnn.ops import launch
+from akgnn.ops.composed import Normalisation
+from akgnn.ops.launch import Adjacency, Mask, Scalars
 
 Readout = Literal["sum", "mean", "last"]
 
 
-def fused_step(graph: Graph, h: Tensor, a: Tensor, w: Tensor, form: Form) -> Tensor:
-    """One adaptive step."""
-    out: Tensor = _Step.apply(graph, h.contiguous(), a, w, form)
-    return out
+def fused_step(graph: Graph, h: Tensor, a: Tensor, w: Tensor, form: Normalisation) -> Tensor:
+    """One adaptive step: a chain of one."""
+    return fused_chain(graph, h, a.unsqueeze(0), w.unsqueeze(0), form, readout="last")
 
 
 def fused_chain(
@@ -31,10 +31,10 @@ def fused_chain(
     h: Tensor,
     a: Tensor,
     w: Tensor,
-    form: Form,
+    form: Normalisation,
     *,
     readout: Readout,
-    masks: tuple[Mask, ...] | None,
+    masks: tuple[Mask, ...] | None = None,
     recompute: bool = False,
 ) -> Tensor:
     """K adaptive steps, each followed by dropout, and their readout.
@@ -54,7 +54,7 @@ def fused_chain(
     return out
 
 
-def _adjacencies(graph: Graph, form: Form) -> tuple[Adjacency, Adjacency]:
+def _adjacencies(graph: Graph, form: Normalisation) -> tuple[Adjacency, Adjacency]:
     degree = graph.degree.float()
     there = Adjacency(graph.adjacency, degree, form)
     back = there if form == "sym" else Adjacency(graph.transpose.adjacency, degree, form)
@@ -66,33 +66,12 @@ def _scalars(a: Tensor, w: Tensor) -> Scalars:
     return Scalars(*(x.detach().to(torch.float32, copy=True).contiguous() for x in (a, w)))
 
 
-class _Step(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, graph: Graph, h: Tensor, a: Tensor, w: Tensor, form: Form) -> Tensor:
-        there, ctx.back = _adjacencies(graph, form)
-        ctx.scalars = _scalars(a, w)
-        out = ops.step_forward(there, h, ctx.scalars)
-        ctx.learns = any(ctx.needs_input_grad[2:4])
-        if ctx.learns:
-            ctx.save_for_backward(h, out)
-        return out
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        saved = ctx.saved_tensors if ctx.learns else None
-        grad_h, sums = ops.step_backward(ctx.back, grad.contiguous(), ctx.scalars, saved)
-        if sums is None:
-            return None, grad_h, None, None, None
-        return None, grad_h, *ops.scalar_gradients(sums, ctx.scalars), None
-
-
 @dataclass(frozen=True)
 class _Chain:
     """The settings of a chain."""
 
     graph: Graph
-    form: Form
+    form: Normalisation
     readout: Readout
     masks: tuple[Mask, ...] | None
     recompute: bool
@@ -122,7 +101,7 @@ class _ChainFunction(torch.autograd.Function):
         ctx.chain, ctx.there, ctx.back, ctx.layers = chain, there, back, layers
         last = len(layers)
         ctx.every = math.ceil(math.sqrt(last)) if chain.recompute else 1
-        x = ops.enter(there, h, layers[0]) if chain.form == "sym" else h
+        x = launch.enter(there, h, layers[0]) if chain.form == "sym" else h
         kept, readout = {0: x}, torch.empty_like(h)
         for k in range(1, last + 1):
             x = _layer(ctx, k, x, None if chain.readout == "last" else readout)
@@ -132,9 +111,7 @@ class _ChainFunction(torch.autograd.Function):
         if ctx.learns:
             ctx.numbers = tuple(kept)
             ctx.save_for_backward(*kept.values())
-        if chain.readout != "last":
-            return readout
-        return x.clone() if last in kept and ctx.learns else x
+        return x if chain.readout == "last" else readout
 
     @staticmethod
     @once_differentiable
@@ -143,36 +120,40 @@ class _ChainFunction(torch.autograd.Function):
         last = len(layers)
         scale = chain.readout_scale(last)
         kept = dict(zip(ctx.numbers, ctx.saved_tensors, strict=True)) if ctx.learns else {}
-        x = ops.enter(
+        x = launch.enter(
             ctx.back, grad, layers[-1], backward=True, mask=chain.mask(last - 1), factor=scale
         )
         all_sums = []
         for k in range(last, 0, -1):
-            saved = None
+            saved = into = None
             if ctx.learns:
                 if k not in kept or k - 1 not in kept:
                     _fill(ctx, kept, k)
                 saved = kept[k - 1], kept.pop(k)
-            x, sums = ops.step_backward(
+                # What the chain gave out is not for it to write over.
+                into = saved[1] if k < last or chain.readout != "last" else None
+            x, sums = launch.step_backward(
                 ctx.back,
                 x,
                 layers[k - 1],
                 saved,
-                        saved_out_for=layers[k] if k < last else None,
+                saved_out_for=layers[k] if k < last else None,
                 kept_scale=chain.kept_scale,
                 grad_readout=grad if k > 1 and chain.readout != "last" else None,
                 readout_scale=scale,
                 last=layers[k - 2] if k > 1 else None,
                 last_mask=chain.mask(k - 2) if k > 1 else None,
-                into=saved[1] if saved else None,
+                into=into,
             )
-            all_sums.append(sums)
+            if sums is not None:
+                all_sums.append(sums)
         if not ctx.learns:
             return None, x, None, None
         # What was written over must not be read in a second backward pass.
-        increment_version(ctx.saved_tensors[1:])
+        written = ctx.saved_tensors[1:]
+        increment_version(written[:-1] if chain.readout == "last" else written)
         pairs = [
-            ops.scalar_gradients(sums, scalars)
+            launch.scalar_gradients(sums, scalars)
             for sums, scalars in zip(reversed(all_sums), layers, strict=True)
         ]
         grad_a, grad_w = (torch.stack(grads) for grads in zip(*pairs, strict=True))
@@ -182,7 +163,7 @@ class _ChainFunction(torch.autograd.Function):
 def _layer(ctx: Any, k: int, x: Tensor, readout: Tensor | None) -> Tensor:
     """The result x_k of layer k from x_k-1."""
     chain, layers = ctx.chain, ctx.layers
-    return ops.step_forward(
+    return launch.step_forward(
         ctx.there,
         x,
         layers[k - 1],
