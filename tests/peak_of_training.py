@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from akgnn.training.plan import RunPlan, RunSettings
-from akgnn.training.run import train_run
+from akgnn.training.train_runs import train_run
 
 
 def status(field: str) -> int:

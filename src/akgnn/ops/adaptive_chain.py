@@ -4,19 +4,17 @@ from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from itertools import chain
 from math import ceil, sqrt
-from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from akgnn.graph import Graph
+from akgnn.hashing import Key
 from akgnn.ops.adaptive import adaptive_propagate, check_step, groups_if_fused, scalar_block
-from akgnn.ops.composed import Normalisation, Weight
+from akgnn.ops.composed import Normalisation, Readout, Weight
 from akgnn.ops.dropout import check_rate, dropout, dropped_lanes
-from akgnn.ops.splitmix import Key
 
-Readout = Literal["sum", "mean", "last"]
 Weights = tuple[Weight, Weight]
 
 

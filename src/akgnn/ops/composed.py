@@ -16,6 +16,7 @@ from akgnn.graph import Graph
 from akgnn.ops.neighbour_sum import matmul
 
 Normalisation = Literal["sym", "row"]
+Readout = Literal["sum", "mean", "last"]
 Weight = Tensor | float
 
 # Numbers in a block whose products stay in the processor's cache; 2 to 3 times as fast on large

@@ -6,7 +6,7 @@ where Triton runs: on a GPU, or anywhere in Triton's interpreter, for tests.
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,10 +15,8 @@ from torch.autograd.graph import increment_version
 
 from akgnn.graph import Graph
 from akgnn.ops import launch
-from akgnn.ops.composed import Normalisation
+from akgnn.ops.composed import Normalisation, Readout
 from akgnn.ops.launch import Adjacency, Mask, Scalars
-
-Readout = Literal["sum", "mean", "last"]
 
 
 def fused_step(graph: Graph, h: Tensor, a: Tensor, w: Tensor, form: Normalisation) -> Tensor:
@@ -150,8 +148,14 @@ class _ChainFunction(torch.autograd.Function):
         if not ctx.learns:
             return None, x, None, None
         # What was written over must not be read in a second backward pass.
-        written = ctx.saved_tensors[1:]
-        increment_version(written[:-1] if chain.readout == "last" else written)
+        given_out = last if chain.readout == "last" else 0
+        increment_version(
+            [
+                tensor
+                for number, tensor in zip(ctx.numbers, ctx.saved_tensors, strict=True)
+                if number not in (0, given_out)
+            ]
+        )
         pairs = [
             launch.scalar_gradients(sums, scalars)
             for sums, scalars in zip(reversed(all_sums), layers, strict=True)

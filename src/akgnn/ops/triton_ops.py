@@ -256,6 +256,7 @@ def forward(
     BLOCK_E: tl.constexpr,
     BLOCK_C: tl.constexpr,
 ):
+    """One layer: gather, scale, add the own signal, drop, read out, scale for the next layer."""
     block, replica, channel, is_channel = _block_of_channels(width, groups, BLOCK_C)
     row, is_row = _rows(order, num_nodes, BLOCK_R)
     total = _row_sums(
@@ -342,6 +343,7 @@ def backward(
     BLOCK_E: tl.constexpr,
     BLOCK_C: tl.constexpr,
 ):
+    """The way back: gather, scale, take the dot products, add the readout's gradient, drop, scale."""
     block, replica, channel, is_channel = _block_of_channels(width, groups, BLOCK_C)
     row, is_row = _rows(order, num_nodes, BLOCK_R)
     total = _row_sums(
