@@ -387,3 +387,15 @@ def test_weights_that_fit_no_replica_are_refused():
     graph, h = random_graph(0), torch.zeros(4, 12, 3)
     with pytest.raises(SettingsError, match=r"the shape \(4, 1\) or \(4, 3\) .* got \[3\]"):
         adaptive_propagate(graph, h, torch.ones(3))
+
+
+def test_weights_of_channels_may_stand_in_a_column():
+    graph = random_graph(0)
+    h = torch.randn(12, 3, dtype=torch.float64)
+    column = torch.rand(3, 1, dtype=torch.float64, requires_grad=True)
+    out = adaptive_propagate(graph, h, column)
+    (grad,) = torch.autograd.grad(out.square().sum(), column)
+    flat = column.detach().view(-1).requires_grad_()
+    expected = adaptive_propagate(graph, h, flat)
+    assert torch.equal(out, expected)
+    assert torch.equal(grad.view(-1), torch.autograd.grad(expected.square().sum(), flat)[0])
