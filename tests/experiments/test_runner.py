@@ -155,7 +155,9 @@ def test_seeds_of_one_plan_are_shared_out_evenly(spec):
         ("gcn", [0, 1, 2]),
         ("gcn", [3, 4]),
     ]
-    assert [len(batch) for batch in batches_of(tasks_of([spec()], seeds=45), 1)] == [20, 20, 5] * 2
+    many = tasks_of([spec()], seeds=45)
+    assert [len(batch) for batch in batches_of(many, 1)] == [20, 20, 5] * 2
+    assert [len(batch) for batch in batches_of(many, 1, 200)] == [45] * 2
 
 
 def test_what_cannot_be_stacked_or_differs_in_more_goes_alone(spec, tmp_path):

@@ -255,8 +255,8 @@ def test_a_directed_graph_needs_the_row_form():
         (torch.tensor(-1.5), 1.0, "sym", "self_weight must not be negative"),
         (math.inf, 1.0, "sym", "self_weight must be finite"),
         (1.0, math.nan, "sym", "neighbour_weight must be finite"),
-        (torch.ones(3), 1.0, "sym", "self_weight must be one number or one for each of 2"),
-        (1.0, torch.ones(3), "sym", "neighbour_weight must be one number"),
+        (torch.ones(3), 1.0, "sym", "self_weight: 2 channels cannot be shared out evenly among 3"),
+        (1.0, torch.ones(3), "sym", "neighbour_weight: 2 channels cannot"),
         (1.0, 1.0, "column", "normalisation must be 'sym' or 'row', got 'column'"),
     ],
 )
@@ -385,5 +385,17 @@ def test_both_ways_of_replicas_are_those_of_each():
 
 def test_weights_that_fit_no_replica_are_refused():
     graph, h = random_graph(0), torch.zeros(4, 12, 3)
-    with pytest.raises(SettingsError, match=r"the shape \(4, 1\) or \(4, 3\) .* got \[3\]"):
+    with pytest.raises(SettingsError, match=r"a row for each of 4 replicas, got shape \[3\]"):
         adaptive_propagate(graph, h, torch.ones(3))
+
+
+def test_weights_of_channels_may_stand_in_a_column():
+    graph = random_graph(0)
+    h = torch.randn(12, 3, dtype=torch.float64)
+    column = torch.rand(3, 1, dtype=torch.float64, requires_grad=True)
+    out = adaptive_propagate(graph, h, column)
+    (grad,) = torch.autograd.grad(out.square().sum(), column)
+    flat = column.detach().view(-1).requires_grad_()
+    expected = adaptive_propagate(graph, h, flat)
+    assert torch.equal(out, expected)
+    assert torch.equal(grad.view(-1), torch.autograd.grad(expected.square().sum(), flat)[0])

@@ -270,6 +270,8 @@ def test_every_model_needs_its_seed():
     with pytest.raises(SettingsError, match="got 2 models, 1 seeds and 2 states"):
         fit_many(models_of(plan, double(SMALL), [0, 1]), double(SMALL), seeds=[0])
     assert fit_many([], SMALL, seeds=[]) == []
+    with pytest.raises(SettingsError, match="at_once must be at least 1, got 0"):
+        fit_many([], SMALL, seeds=[], at_once=0)
 
 
 def test_as_many_go_side_by_side_as_there_is_room_for(monkeypatch):

@@ -56,14 +56,12 @@ def adaptive_propagate(
         out_weight: v of either sign, of the nodes that a node's own edges lead to; row form only.
         normalisation: `"sym"` or `"row"`.
     """
-    others = (neighbour_weight,) if out_weight is None else (neighbour_weight, out_weight)
-    check_step(graph, h, normalisation, self_weight, *others)
-    if out_weight is None:
-        groups = groups_if_fused(h, self_weight, neighbour_weight)
-        if groups is not None:
-            return _fused(graph, h, self_weight, neighbour_weight, groups, normalisation)
-    spread = [_spread(weight, h.size(-1)) for weight in (self_weight, *others)]
-    return composed_step(graph, h, normalisation, *spread)
+    given = (self_weight, neighbour_weight, out_weight)
+    weights = checked_weights(graph, h, normalisation, *(x for x in given if x is not None))
+    groups = groups_if_fused(h, *weights)
+    if groups is not None and out_weight is None:
+        return _fused(graph, h, *weights, groups=groups, normalisation=normalisation)
+    return composed_step(graph, h, normalisation, *(_spread(x, h.size(-1)) for x in weights))
 
 
 def groups_if_fused(h: Tensor, *weights: Weight) -> int | None:
@@ -74,7 +72,7 @@ def groups_if_fused(h: Tensor, *weights: Weight) -> int | None:
 
 
 def _fused(
-    graph: Graph, h: Tensor, a: Weight, w: Weight, groups: int, normalisation: Normalisation
+    graph: Graph, h: Tensor, a: Weight, w: Weight, *, groups: int, normalisation: Normalisation
 ) -> Tensor:
     from akgnn.ops.fused import fused_step
 
@@ -134,11 +132,14 @@ def adaptive_propagate_reference(
     return torch.where(alone, h, left * total)
 
 
-def check_step(graph: Graph, h: Tensor, normalisation: Normalisation, *given: Weight) -> None:
-    """Refuse what no step can be made with: a signal, a graph, or self, neighbour, out weights."""
+def checked_weights(
+    graph: Graph, h: Tensor, normalisation: Normalisation, *given: Weight
+) -> list[Weight]:
+    """Self, neighbour and out weights, each as rows of groups; refuses what makes no step."""
     check_signal(graph, h)
     names = ("self_weight", "neighbour_weight", "out_weight")
-    weights = dict(zip(names, given, strict=False))
+    rows = [x.reshape(-1) if isinstance(x, Tensor) and h.dim() == 2 else x for x in given]
+    weights = dict(zip(names, rows, strict=False))
     if normalisation not in ("sym", "row"):
         raise SettingsError(f"normalisation must be 'sym' or 'row', got {normalisation!r}.")
     if graph.has_negative_weights:
@@ -163,17 +164,18 @@ def check_step(graph: Graph, h: Tensor, normalisation: Normalisation, *given: We
     is_negative = bool((a < 0).any()) if isinstance(a, Tensor) and a.device.type == "cpu" else False
     if is_negative or (not isinstance(a, Tensor) and a < 0):
         raise SettingsError(f"self_weight must not be negative, got {a}.")
+    return rows
 
 
 def _check_size(name: str, weight: Tensor, h: Tensor) -> None:
     channels, groups = h.size(-1), _groups(weight)
-    if channels % groups:
-        raise SettingsError(
-            f"{name}: {channels} channels cannot be shared out evenly among {groups} weights."
-        )
     replicas = (h.size(0),) if h.dim() == 3 else ()
     if weight.shape != (*replicas, groups):
         raise SettingsError(
-            f"{name} must be one number, or have the shape {[*replicas, groups]} for signals of "
-            f"shape {list(h.shape)}, got {list(weight.shape)}."
+            f"{name} must be one number, or have a row for each of {h.size(0)} replicas, "
+            f"got shape {list(weight.shape)}."
+        )
+    if channels % groups:
+        raise SettingsError(
+            f"{name}: {channels} channels cannot be shared out evenly among {groups} groups."
         )

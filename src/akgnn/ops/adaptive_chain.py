@@ -11,17 +11,20 @@ from torch.utils.checkpoint import checkpoint
 
 from akgnn.graph import Graph
 from akgnn.hashing import Key
-from akgnn.ops.adaptive import adaptive_propagate, check_step, groups_if_fused, scalar_block
+from akgnn.ops.adaptive import (
+    adaptive_propagate,
+    checked_weights,
+    groups_if_fused,
+    scalar_block,
+)
 from akgnn.ops.composed import Normalisation, Readout, Weight
 from akgnn.ops.dropout import check_rate, dropout, dropped_lanes
-
-Weights = tuple[Weight, Weight]
 
 
 def adaptive_chain(
     graph: Graph,
     h: Tensor,
-    weights: Sequence[Weights],
+    weights: Sequence[tuple[Weight, Weight]],
     *,
     readout: Readout = "sum",
     rate: float = 0.0,
@@ -46,14 +49,13 @@ def adaptive_chain(
             them: about √K signals are held at a time instead of K, for one more forward pass.
     """
     check_rate("rate", rate)
-    for a, w in weights:
-        check_step(graph, h, normalisation, a, w)
-    masks = list(keys) if keys is not None and rate > 0 else [None] * len(weights)
-    if (groups := groups_if_fused(h, *chain.from_iterable(weights))) is not None:
-        return _fused(graph, h, weights, groups, rate, masks, readout, normalisation, recompute)
+    layers = [checked_weights(graph, h, normalisation, *pair) for pair in weights]
+    masks = list(keys) if keys is not None and rate > 0 else [None] * len(layers)
+    if (groups := groups_if_fused(h, *chain.from_iterable(layers))) is not None:
+        return _fused(graph, h, layers, groups, rate, masks, readout, normalisation, recompute)
     steps = [
-        partial(_step, graph, *pair, rate, key, normalisation)
-        for pair, key in zip(weights, masks, strict=True)
+        partial(_step, graph, a, w, rate, key, normalisation)
+        for (a, w), key in zip(layers, masks, strict=True)
     ]
     return _composed(steps, h, readout, recompute)
 
@@ -102,7 +104,7 @@ def _run(steps: Sequence[Callable[[Tensor], Tensor]], h: Tensor) -> tuple[Tensor
 def _fused(
     graph: Graph,
     h: Tensor,
-    weights: Sequence[Weights],
+    weights: Sequence[Sequence[Weight]],
     groups: int,
     rate: float,
     keys: Sequence[Key | None],

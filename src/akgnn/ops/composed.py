@@ -234,6 +234,6 @@ def _fit(grad: Tensor, weight: Tensor) -> Tensor:
     """Give a gradient the form of its weight: summed where one number serves all channels."""
     if weight.numel() == 1:
         grad = grad.sum()
-    elif weight.dim() == 2 and weight.size(1) == 1:
+    elif grad.dim() == 2 and weight.size(1) == 1:
         grad = grad.sum(-1, keepdim=True)
     return grad.reshape(weight.shape).to(weight.dtype)

@@ -343,7 +343,7 @@ def backward(
     BLOCK_E: tl.constexpr,
     BLOCK_C: tl.constexpr,
 ):
-    """The way back: gather, scale, take the dot products, add the readout's gradient, drop, scale."""
+    """The way back: gather, scale, take dot products, add the readout's gradient, drop, scale."""
     block, replica, channel, is_channel = _block_of_channels(width, groups, BLOCK_C)
     row, is_row = _rows(order, num_nodes, BLOCK_R)
     total = _row_sums(

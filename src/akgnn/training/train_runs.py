@@ -14,12 +14,13 @@ from akgnn.models.replicas import can_stack
 from akgnn.training.checkpoint import FINAL_WEIGHTS, RunFolder
 from akgnn.training.history import History
 from akgnn.training.loop import FitResult, check_stopping
-from akgnn.training.many import Outcome, Trained, fit_many, takes_replicas
+from akgnn.training.many import fit_many, takes_replicas
 from akgnn.training.optimizer import make_optimizer
 from akgnn.training.plan import RunPlan
 from akgnn.training.progress import Snapshot
 from akgnn.training.record import check_fit, check_starts, expected_optimizer, parse_data, reading
 from akgnn.training.run import RunResult, describe, plan_of, read_result, summary_of, versions
+from akgnn.training.side_by_side import Outcome, Trained
 from akgnn.training.starts import starts_of
 
 RunOutcome = RunResult | AkgnnError
