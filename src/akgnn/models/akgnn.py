@@ -16,6 +16,8 @@ from akgnn.layers.dropout import Dropout
 from akgnn.layers.kernels import Start, find_kernel
 from akgnn.layers.linear import Initialisation, Linear, multiply
 from akgnn.layers.node_dropout import NodeDropout
+from akgnn.ops.adaptive_chain import adaptive_chain
+from akgnn.ops.composed import Normalisation, Readout
 from akgnn.ops.dropout import Noise
 from akgnn.settings import Settings, count, rate
 
@@ -55,6 +57,9 @@ class AKGNNSettings(Settings):
         initialisation: Of the weight matrices.
         transform_bias: Whether the transform X W* has a bias.
         learn_lambda: False fixes the kernel at its start, which is λ = 2 for the paper's.
+        recompute: Whether the backward pass computes most of H^(1) … H^(K) again instead of keeping
+            them, for less memory and more time; the results are the same. It needs one shared
+            transform before the layers and the readout sum, mean or last.
         share_weights: False gives each layer its own weight matrix and non-linearity instead of
             the one shared transform (the paper's parameterisation trick).
     """
@@ -79,6 +84,7 @@ class AKGNNSettings(Settings):
     transform_bias: bool = True
     learn_lambda: bool = True
     share_weights: bool = True
+    recompute: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -98,6 +104,21 @@ class AKGNNSettings(Settings):
             )
         if self.batch_norm and self.order == "transform-first":
             raise SettingsError("batch_norm needs order='propagate-first'.")
+        if self.recompute and not self.is_chain:
+            raise SettingsError(
+                "recompute needs order='transform-first', share_weights=True, readout sum, mean or "
+                "last, and a normalisation other than 'directed'."
+            )
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether nothing but dropout and a sum is between the transform and the classifier."""
+        return (
+            self.order == "transform-first"
+            and self.share_weights
+            and self.readout in ("sum", "mean", "last")
+            and self.normalisation != "directed"
+        )
 
 
 class AKGNN(nn.Module):
@@ -239,7 +260,24 @@ class AKGNN(nn.Module):
         h = self.transforms[0](self.drop_input(x, noise))
         if self.settings.share_weights:
             h = self.drop_transform(self._activate(h), noise)
+        if self.settings.is_chain:
+            return self._chain(h, graph, noise)
         return self._read_out(self._propagate(h, graph, noise))
+
+    def _chain(self, h: Tensor, graph: Graph, noise: Noise | None) -> Tensor:
+        """READOUT(H^(1), …, H^(K)) in one operation."""
+        settings = self.settings
+        keys = [cast(Dropout, drop).key(noise) for drop in self.drop_layers]
+        return adaptive_chain(
+            graph,
+            h,
+            [cast(AKConv, layer).weights(graph) for layer in self.layers],
+            readout=cast(Readout, settings.readout),
+            rate=settings.layer_dropout,
+            keys=keys,
+            normalisation=cast(Normalisation, settings.normalisation),
+            recompute=settings.recompute,
+        )
 
     def _propagate(self, h: Tensor, graph: Graph, noise: Noise | None) -> list[Tensor]:
         """H^(1) … H^(K)."""

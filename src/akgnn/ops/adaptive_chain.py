@@ -24,11 +24,11 @@ from akgnn.ops.dropout import check_rate, dropout, dropped_lanes
 def adaptive_chain(
     graph: Graph,
     h: Tensor,
-    weights: Sequence[tuple[Weight, Weight]],
+    weights: Sequence[Sequence[Weight]],
     *,
     readout: Readout = "sum",
     rate: float = 0.0,
-    keys: Sequence[Key] | None = None,
+    keys: Sequence[Key | None] | None = None,
     normalisation: Normalisation = "sym",
     recompute: bool = False,
 ) -> Tensor:
@@ -43,7 +43,8 @@ def adaptive_chain(
         weights: Self weight and neighbour weight of every layer.
         readout: `sum`, `mean`, or `last`, which is H^(K).
         rate: Probability of dropping a value after each layer.
-        keys: Of the masks, from `Noise.key`, one for each layer; nothing is dropped without.
+        keys: Of the masks, from `Noise.key`, one for each layer, or None for all of them; nothing
+            is dropped without.
         normalisation: `"sym"` or `"row"`.
         recompute: Whether the backward pass computes most of the H^(k) again instead of keeping
             them: about √K signals are held at a time instead of K, for one more forward pass.
@@ -94,11 +95,13 @@ def _composed(
 
 def _run(steps: Sequence[Callable[[Tensor], Tensor]], h: Tensor) -> tuple[Tensor, Tensor]:
     """The last result of some steps, and the sum of all."""
-    h = total = steps[0](h)
+    first = h = steps[0](h)
+    total = None
     for step in steps[1:]:
         h = step(h)
-        total = total + h
-    return h, total
+        # In place from the second addition on: a new signal for each would cost another pass.
+        total = first + h if total is None else total.add_(h)
+    return h, first if total is None else total
 
 
 def _fused(

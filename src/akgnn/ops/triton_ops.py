@@ -51,7 +51,7 @@ def _inverse(degree, a, w):
     """1 / c, and whether a node takes part at all; see `akgnn.ops.adaptive`."""
     c = a + tl.abs(w) * degree
     takes_part = ((c <= 0) | (degree == 0)) == 0
-    return tl.where(takes_part, 1 / c, 1.0), takes_part
+    return 1 / tl.where(takes_part, c, 1.0), takes_part
 
 
 @triton.jit
