@@ -469,7 +469,9 @@ def test_an_estimate_can_be_overruled(capsys):
     assert run_json(["train", *TOY, "--force"], capsys)["epochs"] == 5
 
 
-@pytest.mark.parametrize("where", ["akgnn.training.plan.load_dataset", "akgnn.training.run.fit"])
+@pytest.mark.parametrize(
+    "where", ["akgnn.training.plan.load_dataset", "akgnn.training.train_runs.fit_many"]
+)
 def test_running_out_of_memory_is_one_line(where, monkeypatch, capsys):
     def fail(*_, **__):
         raise RuntimeError("can't allocate memory: you tried to allocate 4294967296 bytes.\nAt:")

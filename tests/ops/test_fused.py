@@ -27,9 +27,9 @@ KEYS = [[3, -5], [2**62, 7], [0, 1], [-(2**63), 9]]
 
 @pytest.fixture(autouse=True)
 def _short_rows(monkeypatch):
-    """Rows of more than four entries count as long."""
-    monkeypatch.setattr(csr, "LONGEST_ROW", 4)
-    monkeypatch.setattr(csr, "_SEGMENT", 3)
+    """Rows of more than three entries count as long."""
+    monkeypatch.setattr(csr, "LONGEST_ROW", 3)
+    monkeypatch.setattr(csr, "_SEGMENT", 2)
 
 
 def spelled_out(graph, h, a, w, form, *, readout="sum", drops=False):

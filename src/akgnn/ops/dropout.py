@@ -133,13 +133,19 @@ def hashed(number: int, key: Key, device: torch.device) -> Tensor:
 
     Several keys make as many rows.
     """
-    return hashed_at(torch.arange(number, device=device), key)
+    return _sequence_(torch.arange(number, device=device), key)
 
 
 def hashed_at(places: Tensor, key: Key) -> Tensor:
     """The words that `hashed` gives at these places of its sequence, which is splitmix64's."""
-    start = key.unsqueeze(-1) if isinstance(key, Tensor) and key.dim() else key
-    return finalise_(places * INCREMENT + start)
+    return _sequence_(places.clone(), key)
+
+
+def _sequence_(places: Tensor, key: Key) -> Tensor:
+    counter = places.mul_(INCREMENT)
+    if isinstance(key, Tensor) and key.dim():
+        return finalise_(counter + key.unsqueeze(-1))
+    return finalise_(counter.add_(key))
 
 
 def check_rate(name: str, rate: float) -> None:

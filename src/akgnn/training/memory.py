@@ -30,8 +30,9 @@ _COPIES_OF_WEIGHTS = 6
 _SCALINGS = 3
 # For each edge: the entry of the kernel, made from two factors, and the row it stands in.
 _EDGE = 3
-# For each entry of sparse features: its value in both orders, and where it stands in them.
-_ENTRY = 7
+# For each entry of sparse features: its value in both orders and where it stands in them; and what
+# its masks are made from, which stays.
+_ENTRY, _MASKED_ENTRY = 7, 4
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,7 @@ def training_bytes(preset: Preset, sizes: Sizes) -> int | None:
     entries = sizes.entries or 0
     # Sparse features are turned round at the end of the backward pass, when the signals are gone.
     numbers = max(signals + passes * entries, (passes + _ENTRY) * entries)
+    numbers += _MASKED_ENTRY * entries
     return _FLOAT * (numbers + _COPIES_OF_WEIGHTS * needs.weights)
 
 
