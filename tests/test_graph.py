@@ -6,6 +6,7 @@ from hypothesis import given
 from scipy import sparse
 from torch_geometric.data import Data
 
+from akgnn import csr
 from akgnn.csr import CSR
 from akgnn.errors import GraphError
 from akgnn.graph import Graph
@@ -58,6 +59,63 @@ def test_symmetry_is_known():
     one_sided = Graph.from_edge_index(TRIANGLE, torch.tensor([1.0, 2, 3, 4, 5, 6]))
     assert not one_sided.is_symmetric
     assert Graph.from_edge_index(TRIANGLE, torch.full((6,), 2.5)).is_symmetric
+
+
+def symmetric_by_sorting(graph: Graph) -> bool:
+    """Edges lie sorted by target, then source; turned round and sorted they must be the same."""
+    source, target = graph.edge_index
+    turned, order = torch.sort(source * graph.num_nodes + target)
+    if not torch.equal(turned, target * graph.num_nodes + source):
+        return False
+    return graph.edge_weight is None or torch.equal(graph.edge_weight, graph.edge_weight[order])
+
+
+@pytest.mark.parametrize("block", [1000, 2**24])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_symmetry_of_large_graphs_is_what_sorting_finds(weighted, block, monkeypatch):
+    monkeypatch.setattr(csr, "_BLOCK", block)
+    half = torch.randint(2000, (2, 20_000))
+    weight = torch.rand(20_000) if weighted else None
+    directed = Graph.from_edge_index(half, weight, num_nodes=2000)
+    undirected = directed.symmetrised()
+    assert undirected.is_symmetric
+    assert symmetric_by_sorting(undirected)
+    for missing in torch.randint(undirected.num_edges, (20,)).tolist():
+        keep = torch.arange(undirected.num_edges) != missing
+        value = undirected.edge_weight
+        value = None if value is None else value[keep]
+        one_less = Graph.from_edge_index(undirected.edge_index[:, keep], value, num_nodes=2000)
+        assert not one_less.is_symmetric
+        assert not symmetric_by_sorting(one_less)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_symmetry_sees_the_last_bit_of_a_weight(dtype):
+    weight = torch.tensor([0.1, 0.2, 0.3, 0.1, 0.2, 0.3], dtype=dtype)
+    assert Graph.from_edge_index(TRIANGLE, weight).is_symmetric
+    weight[1] = torch.nextafter(weight[1], torch.ones((), dtype=dtype))
+    assert not Graph.from_edge_index(TRIANGLE, weight).is_symmetric
+
+
+def test_symmetry_sees_weights_that_changed_places():
+    # Each direction has the same weights, at other edges.
+    weight = torch.tensor([1.0, 2.0, 3.0, 2.0, 1.0, 3.0])
+    assert not Graph.from_edge_index(TRIANGLE, weight).is_symmetric
+
+
+def test_zero_and_minus_zero_are_one_weight():
+    pattern = Graph.from_edge_index(TRIANGLE).adjacency.pattern
+    value = torch.tensor([0.0, 1.0, -0.0, 1.0, 1.0, 1.0])
+    assert Graph(CSR(pattern, value)).is_symmetric
+
+
+def test_weights_of_many_blocks_give_the_same_degrees(monkeypatch):
+    weight = torch.rand(300, dtype=torch.float64)
+    graph = Graph.from_edge_index(torch.randint(40, (2, 300)), weight)
+    expected = graph.degree
+    monkeypatch.setattr(csr, "_BLOCK", 7)
+    again = Graph(graph.adjacency)
+    assert torch.equal(again.degree, expected)
 
 
 @given(graphs(directed=True))
@@ -182,7 +240,12 @@ def test_a_matrix_that_is_not_square_is_refused():
         Graph(CSR.from_arrays(*arrays))
 
 
-def test_an_adjacency_with_self_loops_is_refused():
+@pytest.mark.parametrize("block", [1, 2**24])
+def test_an_adjacency_with_self_loops_is_refused(block, monkeypatch):
+    monkeypatch.setattr(csr, "_BLOCK", block)
+    arrays = torch.tensor([0, 1, 3]), torch.tensor([1, 0, 1]), None, (2, 2)
+    with pytest.raises(GraphError, match="self-loops"):
+        Graph(CSR.from_arrays(*arrays))
     with pytest.raises(GraphError, match="self-loops"):
         Graph(CSR.from_arrays(torch.tensor([0, 1]), torch.tensor([0]), None, (1, 1)))
 

@@ -1,6 +1,5 @@
-"""The README's examples run, and its numbers stand in the records it names."""
+"""The README's examples run, and what it links to is there."""
 
-import json
 import re
 from pathlib import Path
 
@@ -22,14 +21,3 @@ def test_every_linked_file_exists():
     assert links
     for link in links:
         assert (ROOT / link).exists(), link
-
-
-def test_the_speeds_are_those_of_the_record():
-    figures = json.loads((ROOT / "results" / "bench" / "epoch.json").read_text())["milliseconds"]
-    for title, times in figures.items():
-        for peer, value in times.items():
-            if peer != "akgnn":
-                digits = 0 if times["akgnn"] > 90 else 1
-                cells = f"| {times['akgnn']:.{digits}f} ms | {value:.{digits}f} ms |"
-                row = f"{cells} {value / times['akgnn']:.1f} |"
-                assert row in README, f"{title}: {peer} {row}"

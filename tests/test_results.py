@@ -6,13 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from akgnn.bench.record import BenchContents, read_records
 from akgnn.experiments.bundled import spec_names
 from akgnn.experiments.results import collect
 from akgnn.experiments.spec_files import load_spec, read_spec
 from akgnn.experiments.store import RecordStore
+from akgnn.report.speed_markdown import plot_files
+from bench_data import full_record
 
 ROOT = Path(__file__).parents[1]
 CONTENTS = RecordStore(ROOT / "results").read()
+BENCHMARKS = read_records(ROOT / "results" / "bench")
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +28,9 @@ def tool():
     return module
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/reproduction.md", "docs/kernels.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/reproduction.md", "docs/kernels.md", "docs/performance.md"]
+)
 def test_every_table_is_what_the_records_give(tool, name):
     text = (ROOT / name).read_text(encoding="utf-8")
     assert "<!-- table " in text
@@ -34,6 +40,34 @@ def test_every_table_is_what_the_records_give(tool, name):
 def test_a_changed_number_would_be_seen(tool):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert tool.updated(text.replace(" ± ", " ± 9")) == text
+
+
+def test_every_plot_is_what_the_records_give_and_none_is_left_over(tool):
+    kept = {file: file.read_text(encoding="utf-8") for file in tool.PLOTS.glob("*")}
+    assert kept == {tool.PLOTS / name: text for name, text in plot_files(BENCHMARKS).items()}
+
+
+def test_all_benchmarks_can_be_read():
+    assert BENCHMARKS.skipped == ()
+
+
+def test_plots_follow_the_records(tool, tmp_path, monkeypatch):
+    monkeypatch.setattr(tool, "PLOTS", tmp_path / "plots")
+    monkeypatch.setattr(tool, "DOCUMENTS", ())
+    monkeypatch.setattr(tool, "ROOT", tmp_path)
+    monkeypatch.setattr(tool.sys, "argv", ["update_tables.py"])
+    monkeypatch.setattr(tool, "benchmarks", lambda: BenchContents((full_record(),), ()))
+    assert tool.main() == 0
+    files = sorted(tmp_path.glob("plots/*.svg"))
+    assert len(files) == 2
+    files[0].write_text("another")
+    (tmp_path / "plots" / "old.svg").write_text("of a record that is gone")
+    monkeypatch.setattr(tool.sys, "argv", ["update_tables.py", "--check"])
+    assert tool.main() == 1
+    monkeypatch.setattr(tool.sys, "argv", ["update_tables.py"])
+    assert tool.main() == 0
+    assert sorted(tmp_path.glob("plots/*.svg")) == files
+    assert files[0].read_text(encoding="utf-8").startswith("<svg")
 
 
 def test_all_records_can_be_read_and_none_failed():

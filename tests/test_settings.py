@@ -27,6 +27,17 @@ def test_text_is_read_by_the_type_of_the_field():
     assert settings == Example(layers=8, drop=0.1, speed=1e-3, is_deep=True, kind="mean")
 
 
+@pytest.mark.parametrize(("text", "number"), [("1e6", 10**6), ("2.5E3", 2500), ("12", 12)])
+def test_whole_numbers_may_have_an_exponent(text, number):
+    layers = Example.from_mapping({"layers": text}).layers
+    assert layers == number
+    assert isinstance(layers, int)
+
+
+def test_long_seeds_keep_all_digits():
+    assert Example.from_mapping({"start": str(2**63 - 1)}).start == 2**63 - 1
+
+
 def test_none_is_read_where_it_is_allowed():
     assert Example(speed=1.0).updated({"speed": "none"}).speed is None
     with pytest.raises(SettingsError, match="drop must be a number"):
@@ -50,6 +61,8 @@ def test_dictionary_round_trip():
         ("layers", 0, "layers must be from 1 to 1000000000, got 0"),
         ("layers", 2.5, "layers must be a whole number, got 2.5"),
         ("layers", True, "layers must be a whole number"),
+        ("layers", "1e-1", "layers must be a whole number, got '1e-1'"),
+        ("layers", "3.0", "layers must be a whole number, got '3.0'"),
         ("layers", "eight", "layers must be a whole number, got 'eight'"),
         ("drop", 1.0, "drop must be at least 0 and below 1"),
         ("drop", -0.1, "drop must be at least 0 and below 1"),

@@ -1,8 +1,9 @@
 """Write the measured tables into the documents; with --check, only say whether they are up to date.
 
 A table stands between `<!-- table NAME -->` and `<!-- end -->`. NAME is an experiment, measured in
-`results`; `compare NAME` for its first row against the others; or `search NAME` for a search, in
-`results/search`.
+`results`; `compare NAME` for its first row against the others; `search NAME` for a search, in
+`results/search`; or `bench NAME` for benchmarks, in `results/bench`, whose curves are written to
+`docs/plots`.
 """
 
 import re
@@ -11,14 +12,17 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from akgnn.bench.record import BenchContents, read_records
 from akgnn.experiments.record import Record
 from akgnn.experiments.results import collect
 from akgnn.experiments.spec_files import load_spec, read_spec
 from akgnn.experiments.store import RecordStore
 from akgnn.experiments.tables import markdown_comparison, markdown_table
+from akgnn.report.speed_markdown import PLOTS_FOLDER, plot_files, speed_markdown
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = ("README.md", "docs/reproduction.md", "docs/kernels.md")
+DOCUMENTS = ("README.md", "docs/reproduction.md", "docs/kernels.md", "docs/performance.md")
+PLOTS = ROOT / "docs" / PLOTS_FOLDER
 _TABLE = re.compile(r"(<!-- table (.+?) -->\n).*?(<!-- end -->)", flags=re.S)
 
 
@@ -28,9 +32,17 @@ def records(folder: str) -> Sequence[Record]:
     return RecordStore(ROOT / folder).read().records
 
 
+@cache
+def benchmarks() -> BenchContents:
+    """The records of benchmarks."""
+    return read_records(ROOT / "results" / "bench")
+
+
 def table(name: str) -> str:
     """The table of this name."""
     kind, _, rest = name.rpartition(" ")
+    if kind == "bench":
+        return speed_markdown(rest, benchmarks())
     if kind == "search":
         spec = read_spec(ROOT / "results" / "search" / f"{rest}.toml")
         return markdown_table(spec, collect(spec, records("results/search")))
@@ -44,20 +56,35 @@ def updated(text: str) -> str:
     return _TABLE.sub(lambda found: f"{found[1]}{table(found[2])}{found[3]}", text)
 
 
+def wanted() -> dict[Path, str | None]:
+    """Every file that is written, with what it should hold; None for a plot that is no more."""
+    documents = [ROOT / name for name in DOCUMENTS]
+    plots = {PLOTS / name: text for name, text in plot_files(benchmarks()).items()}
+    return {
+        **{file: updated(file.read_text(encoding="utf-8")) for file in documents},
+        **dict.fromkeys(PLOTS.glob("*.svg")),
+        **plots,
+    }
+
+
 def main() -> int:
-    """Update or check all documents; gives the exit status."""
+    """Update or check all files; gives the exit status."""
+    is_check = "--check" in sys.argv
     stale = []
-    for name in DOCUMENTS:
-        file = ROOT / name
-        old = file.read_text(encoding="utf-8")
-        new = updated(old)
-        if new != old:
-            stale.append(name)
-            if "--check" not in sys.argv:
-                file.write_text(new, encoding="utf-8")
+    for file, text in wanted().items():
+        if text == (file.read_text(encoding="utf-8") if file.exists() else None):
+            continue
+        stale.append(str(file.relative_to(ROOT)))
+        if is_check:
+            continue
+        if text is None:
+            file.unlink()
+        else:
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text, encoding="utf-8")
     if stale:
-        print(f"{'Stale' if '--check' in sys.argv else 'Updated'}: {', '.join(stale)}")
-    return int(bool(stale) and "--check" in sys.argv)
+        print(f"{'Stale' if is_check else 'Updated'}: {', '.join(stale)}")
+    return int(bool(stale) and is_check)
 
 
 if __name__ == "__main__":

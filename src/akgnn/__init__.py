@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from akgnn.ops.dropout import Noise
     from akgnn.ops.neighbour_sum import neighbour_sum
     from akgnn.training.loop import FitResult, fit
+    from akgnn.training.many import fit_many
     from akgnn.training.settings import TrainSettings
 
 __version__ = "0.1.0"
@@ -41,6 +42,7 @@ _HOME = {
     "adaptive_propagate": "akgnn.ops.adaptive",
     "build_model": "akgnn.models.registry",
     "fit": "akgnn.training.loop",
+    "fit_many": "akgnn.training.many",
     "load_dataset": "akgnn.data.catalogue",
     "neighbour_sum": "akgnn.ops.neighbour_sum",
 }
@@ -62,6 +64,7 @@ __all__ = [
     "adaptive_propagate",
     "build_model",
     "fit",
+    "fit_many",
     "load_dataset",
     "neighbour_sum",
 ]

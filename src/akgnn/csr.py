@@ -1,6 +1,11 @@
-"""Compressed sparse rows: the one sparse storage, for graphs and for features."""
+"""Compressed sparse rows: the one sparse storage, for graphs and for features.
 
-from dataclasses import dataclass
+Checks go over the arrays block by block: what they need beside them stays small however many
+entries there are.
+"""
+
+from collections.abc import Iterator
+from dataclasses import InitVar, dataclass
 from functools import cached_property
 
 import torch
@@ -9,6 +14,31 @@ from torch import Tensor
 from akgnn.errors import GraphError
 
 _INT32_MAX = 2**31 - 1
+# Entries looked at at a time.
+_BLOCK = 2**24
+
+
+# Rows with more entries are summed on a GPU in pieces of so many; tuned on an H200.
+LONGEST_ROW, _SEGMENT = 128, 64
+# Rows that are put into an order of their own.
+_WINDOW = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """Pieces of long rows.
+
+    Attributes:
+        rows: The long rows.
+        ptr: Row i has the pieces `ptr[i]` to `ptr[i + 1] - 1`; none if it is not long.
+        start: The first entry of each piece.
+        stop: The entry after its last.
+    """
+
+    rows: Tensor
+    ptr: Tensor
+    start: Tensor
+    stop: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,19 +47,23 @@ class Pattern:
 
     The products index memory with these arrays unchecked, so a wrong entry would not raise an
     error there but end the interpreter. Indices are kept as int32 while they fit: it is half
-    the memory traffic.
+    the memory traffic. `rowptr` counts entries and `col` columns, so one may fit without the other.
 
     Attributes:
         rowptr: Row i holds the entries `rowptr[i]` to `rowptr[i + 1] - 1`.
         col: The column of every entry, ascending within a row.
         shape: Numbers of rows and columns.
+
+    Args:
+        copy: False only for arrays that nobody else holds: others may change after the check.
     """
 
     rowptr: Tensor
     col: Tensor
     shape: tuple[int, int]
+    copy: InitVar[bool] = True
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, copy: bool) -> None:
         check_integers("rowptr", self.rowptr)
         check_integers("col", self.col)
         rows, columns = self.shape
@@ -44,32 +78,83 @@ class Pattern:
         if self.col.numel():
             check_range("col mentions column", self.col, "num_columns", columns)
         self._check_order()
-        fits = max(rows, columns, self.col.numel()) <= _INT32_MAX
-        dtype = torch.int32 if fits else torch.int64
-        # Copies: whoever holds the given arrays could change them after they were checked.
-        object.__setattr__(self, "rowptr", self.rowptr.to(dtype, copy=True).contiguous())
-        object.__setattr__(self, "col", self.col.to(dtype, copy=True).contiguous())
+        for name, largest in (("rowptr", self.col.numel()), ("col", columns)):
+            indices = getattr(self, name).to(index_dtype(largest), copy=copy)
+            object.__setattr__(self, name, indices.contiguous())
 
     def _check_rowptr(self) -> None:
         first, last = int(self.rowptr[0]), int(self.rowptr[-1])
-        if first != 0 or last != self.col.numel() or bool((self.rowptr.diff() < 0).any()):
+        if first != 0 or last != self.col.numel() or not _rises(self.rowptr):
             raise GraphError(
                 f"rowptr must rise from 0 to the number of entries, {self.col.numel()}; "
                 f"it starts at {first} and ends at {last}."
             )
 
     def _check_order(self) -> None:
-        rises = self.col.diff() > 0
-        last_of_row = self.rowptr[1:-1].long() - 1
-        rises[last_of_row[(last_of_row >= 0) & (last_of_row < rises.numel())]] = True
-        if not bool(rises.all()):
-            raise GraphError("Columns must rise within each row, without repeats.")
+        last = self.col.numel() - 1
+        for start in range(0, last, _BLOCK):
+            stop = min(start + _BLOCK, last)
+            rises = self.col[start + 1 : stop + 1] > self.col[start:stop]
+            # From one row to the next columns may fall.
+            begins = self.rowptr[self._rows_that_begin(start + 1, stop + 1)].long()
+            rises[begins - (start + 1)] = True
+            if not bool(rises.all()):
+                raise GraphError("Columns must rise within each row, without repeats.")
+
+    def _rows_that_begin(self, start: int, stop: int) -> slice:
+        """The rows whose first entry, or place for one, is among `start` to `stop - 1`."""
+        bounds = torch.tensor([start, stop], dtype=self.rowptr.dtype, device=self.rowptr.device)
+        first, last = torch.searchsorted(self.rowptr.contiguous(), bounds).tolist()
+        return slice(first, last)
 
     @cached_property
     def row(self) -> Tensor:
         """The row of every entry."""
-        rows = torch.arange(self.shape[0], dtype=self.col.dtype, device=self.col.device)
-        return rows.repeat_interleave(self.rowptr.diff())
+        return _repeated(self.rowptr.diff(), max(self.shape))
+
+    def blocks(self) -> Iterator[tuple[slice, Tensor]]:
+        """All entries a block at a time, each block with the row of its entries."""
+        entries = self.col.numel()
+        if entries <= _BLOCK:
+            yield slice(0, entries), self.row
+            return
+        for start in range(0, entries, _BLOCK):
+            stop = min(start + _BLOCK, entries)
+            begun = self._rows_that_begin(start + 1, stop)
+            # The row before the first that begins inside the block holds the entry `start`.
+            first = begun.start - 1
+            ends = self.rowptr[begun.start : begun.stop + 1].clamp(max=stop)
+            lengths = ends.diff(prepend=ends.new_tensor([start]))
+            yield slice(start, stop), _repeated(lengths, max(self.shape)).add_(first)
+
+    @cached_property
+    def segments(self) -> "Segments | None":
+        """The long rows cut into pieces; None where no row is long."""
+        counts = self.rowptr.diff()
+        if not counts.numel() or int(counts.max()) <= LONGEST_ROW:
+            return None
+        is_long = counts > LONGEST_ROW
+        pieces = torch.where(is_long, -(-counts // _SEGMENT), 0)
+        ptr = torch.zeros_like(self.rowptr)
+        torch.cumsum(pieces, 0, out=ptr[1:])
+        rows = torch.arange(self.shape[0], device=self.col.device).repeat_interleave(pieces)
+        piece = torch.arange(rows.numel(), device=self.col.device) - ptr[rows]
+        start = self.rowptr[rows] + piece * _SEGMENT
+        stop = torch.minimum(start + _SEGMENT, self.rowptr[rows + 1])
+        return Segments(is_long.nonzero().view(-1), ptr, start, stop)
+
+    @cached_property
+    def order(self) -> Tensor:
+        """The rows, those of a window by falling length.
+
+        Rows of like length side by side keep a GPU's threads, which wait for the longest, busy.
+        Neighbours stay close, so that what is read for one is at hand for the next.
+        """
+        counts = self.rowptr.diff()
+        length = torch.where(counts > LONGEST_ROW, 0, counts).long()
+        window = torch.arange(self.shape[0], device=self.col.device) // _WINDOW
+        key = window * (LONGEST_ROW + 1) + LONGEST_ROW - length
+        return torch.argsort(key, stable=True).to(self.col.dtype)
 
     @cached_property
     def transpose_order(self) -> Tensor:
@@ -80,11 +165,30 @@ class Pattern:
     def transpose(self) -> "Pattern":
         """The transposed pattern."""
         rowptr = rowptr_from_rows(self.col, self.shape[1])
-        return Pattern(rowptr, self.row[self.transpose_order], (self.shape[1], self.shape[0]))
+        row = self.row[self.transpose_order]
+        return Pattern(rowptr, row, (self.shape[1], self.shape[0]), copy=False)
+
+    def side_by_side(self, number: int) -> tuple[Tensor, Tensor]:
+        """`rowptr` and `col` of the pattern so many times along a diagonal.
+
+        One product with it is a product for each of several signals that lie one below the other.
+        """
+        held: tuple[Tensor, Tensor] | None = self.__dict__.get("_diagonal")
+        rows, columns = self.shape
+        if held is None or len(held[0]) <= number * rows:
+            fits = max(number * columns, number * self.col.numel()) <= _INT32_MAX
+            dtype = torch.int32 if fits else torch.int64
+            block = torch.arange(number, dtype=dtype, device=self.col.device).unsqueeze(1)
+            starts = self.rowptr[:-1] + block * self.col.numel()
+            rowptr = torch.cat([starts.view(-1), (block[-1] + 1) * self.col.numel()])
+            held = rowptr, (self.col + block * columns).view(-1)
+            # Kept for the next product; fewer are the beginning of more.
+            self.__dict__["_diagonal"] = held
+        return held[0][: number * rows + 1], held[1][: number * self.col.numel()]
 
     def to(self, device: torch.device | str) -> "Pattern":
         """The same pattern on another device."""
-        return Pattern(self.rowptr.to(device), self.col.to(device), self.shape)
+        return Pattern(self.rowptr.to(device), self.col.to(device), self.shape, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +197,8 @@ class CSR:
 
     Attributes:
         pattern: Where its entries stand.
-        value: The entries, finite, or None where all of them are 1.
+        value: The entries, finite, or None where all of them are 1. Several rows of them stand for
+            as many matrices of one pattern, one for each replica.
     """
 
     pattern: Pattern
@@ -110,7 +215,9 @@ class CSR:
         return cls(Pattern(rowptr, col, shape), value)
 
     def __post_init__(self) -> None:
-        if self.value is not None and self.value.shape != self.pattern.col.shape:
+        if self.value is None:
+            return
+        if self.value.dim() > 2 or self.value.shape[-1:] != self.pattern.col.shape:
             raise GraphError(
                 f"value must have one number for each of the {self.num_entries} entries, "
                 f"got shape {list(self.value.shape)}."
@@ -136,26 +243,48 @@ class CSR:
         """The transposed matrix."""
         value = self.value
         if value is not None:
-            value = value.index_select(0, self.pattern.transpose_order)
+            value = value.index_select(-1, self.pattern.transpose_order)
         return CSR(self.pattern.transpose, value)
 
     def to(self, device: torch.device | str) -> "CSR":
         """The same matrix on another device; itself if it lies there already."""
-        if self.device == torch.device(device):
+        if is_device(self.device, device):
             return self
         value = None if self.value is None else self.value.to(device)
         return CSR(self.pattern.to(device), value)
 
     def to_dense(self, dtype: torch.dtype = torch.float32) -> Tensor:
         """The matrix with its zeros written out; for small ones."""
-        dense = torch.zeros(self.shape, dtype=dtype, device=self.device)
-        value = 1 if self.value is None else self.value.to(dtype)
-        dense[self.pattern.row.long(), self.pattern.col.long()] = value
+        value = torch.ones(self.num_entries) if self.value is None else self.value
+        dense = torch.zeros(*value.shape[:-1], *self.shape, dtype=dtype, device=self.device)
+        dense[..., self.pattern.row.long(), self.pattern.col.long()] = value.to(dense)
         return dense
 
     def __repr__(self) -> str:
         rows, columns = self.shape
         return f"CSR({rows} × {columns}, {self.num_entries} entries)"
+
+
+def is_device(device: torch.device, name: torch.device | str) -> bool:
+    """Whether `name` is this device; `cuda` is the present GPU, such as cuda:0."""
+    return torch.empty(0, device=name).device == device
+
+
+def index_dtype(largest: int) -> torch.dtype:
+    """The smaller of the two integer types that holds indices up to `largest`."""
+    return torch.int32 if largest <= _INT32_MAX else torch.int64
+
+
+def _repeated(times: Tensor, largest: int) -> Tensor:
+    """0, 1, … each as often as `times` says, in the type that holds `largest`."""
+    return torch.repeat_interleave(times.to(index_dtype(largest)))
+
+
+def _rises(values: Tensor) -> bool:
+    """Whether no value is below the one before it."""
+    pairs = zip(values[:-1].split(_BLOCK), values[1:].split(_BLOCK), strict=True)
+    # Compared, not subtracted: the difference of two int32 may not be one.
+    return not any(bool((after < before).any()) for before, after in pairs)
 
 
 def rowptr_from_rows(row: Tensor, num_rows: int) -> Tensor:
@@ -202,7 +331,16 @@ def check_values(name: str, value: Tensor, num_entries: int) -> None:
         )
     if not value.is_floating_point():
         raise GraphError(f"{name} must hold floating-point numbers, got {value.dtype}.")
-    finite = torch.isfinite(value)
-    if not bool(finite.all()):
-        where = int((~finite).nonzero()[0])
+    where = first_not_finite(value)
+    if where is not None:
         raise GraphError(f"{name} holds {float(value[where])} at position {where}.")
+
+
+def first_not_finite(values: Tensor) -> int | None:
+    """Where in a tensor, counted over all its numbers, the first stands that is NaN or infinite."""
+    values = values.reshape(-1)
+    for start in range(0, values.numel(), _BLOCK):
+        finite = torch.isfinite(values[start : start + _BLOCK])
+        if not bool(finite.all()):
+            return start + int((~finite).nonzero()[0])
+    return None

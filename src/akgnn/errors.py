@@ -54,6 +54,10 @@ class DivergedError(AkgnnError, ArithmeticError):
     """Training whose loss stopped being a number."""
 
 
+class OutOfMemoryError(AkgnnError, MemoryError):
+    """Training that needs more memory than its device has."""
+
+
 class FailedRunsError(AkgnnError, RuntimeError):
     """An experiment in which some runs failed; the others are kept."""
 

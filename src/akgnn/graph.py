@@ -30,9 +30,11 @@ from akgnn.csr import (
     check_range,
     check_tensor,
     check_values,
+    is_device,
     rowptr_from_rows,
 )
 from akgnn.errors import GraphError
+from akgnn.hashing import words_
 
 
 class NetworkXGraph(Protocol):
@@ -62,7 +64,8 @@ class Graph:
             raise GraphError("A graph needs at least one node.")
         if self.adjacency.value is not None:
             check_values("edge_weight", self.adjacency.value, self.adjacency.num_entries)
-        if bool((self.adjacency.pattern.row == self.adjacency.pattern.col).any()):
+        pattern = self.adjacency.pattern
+        if any(bool((row == pattern.col[part]).any()) for part, row in pattern.blocks()):
             raise GraphError("The adjacency holds self-loops; Graph.from_edge_index drops them.")
 
     @classmethod
@@ -92,7 +95,7 @@ class Graph:
             check_range("edge_index mentions node", edge_index, "num_nodes", num_nodes)
         if edge_weight is not None:
             check_values("edge_weight", edge_weight, edge_index.size(1))
-        source, target = edge_index.long()
+        source, target = edge_index
         return cls(_adjacency(target, source, edge_weight, num_nodes))
 
     @classmethod
@@ -183,7 +186,9 @@ class Graph:
             return counts.float()
         # In float32 the sum over a hub's many edges would lose digits.
         degree = torch.zeros(self.num_nodes, dtype=torch.float64, device=weight.device)
-        return degree.index_add_(0, self.adjacency.pattern.row, weight.double()).to(weight.dtype)
+        for part, row in self.adjacency.pattern.blocks():
+            degree.index_add_(0, row, weight[part].double())
+        return degree.to(weight.dtype)
 
     @cached_property
     def mean_degree(self) -> float:
@@ -196,18 +201,26 @@ class Graph:
 
     @cached_property
     def is_symmetric(self) -> bool:
-        """Whether A equals its transpose exactly: an undirected graph."""
-        source, target = self.edge_index
-        # Edges lie sorted by target, then source; turned round and sorted they must be the same.
-        turned, order = torch.sort(source * self.num_nodes + target)
-        if not torch.equal(turned, target * self.num_nodes + source):
-            return False
-        return self.edge_weight is None or torch.equal(self.edge_weight, self.edge_weight[order])
+        """Whether A equals its transpose exactly: an undirected graph.
+
+        Two sums of 64-bit hashes are compared, one over all edges (i, j) with their weights and
+        one over the same edges turned round. Equal matrices have equal sums; a directed graph is
+        taken for undirected with a probability of about 2^-64.
+        """
+        pattern, weight = self.adjacency.pattern, self.edge_weight
+        difference = torch.zeros((), dtype=torch.int64, device=self.device)
+        for part, row in pattern.blocks():
+            i, j = row.long(), pattern.col[part].long()
+            bits = None if weight is None else _bits(weight[part])
+            difference += _fingerprint(i, j, bits, self.num_nodes)
+            difference -= _fingerprint(j, i, bits, self.num_nodes)
+        return int(difference) == 0
 
     @cached_property
     def has_negative_weights(self) -> bool:
         """Whether any edge weighs less than 0."""
-        return self.edge_weight is not None and bool((self.edge_weight < 0).any())
+        weight = self.edge_weight
+        return weight is not None and weight.numel() > 0 and float(weight.min()) < 0
 
     @cached_property
     def transpose(self) -> "Graph":
@@ -268,7 +281,7 @@ class Graph:
 
     def to(self, device: torch.device | str) -> "Graph":
         """The same graph on another device; itself if it lies there already."""
-        return self if self.device == torch.device(device) else Graph(self.adjacency.to(device))
+        return self if is_device(self.device, device) else Graph(self.adjacency.to(device))
 
     def __repr__(self) -> str:
         kind = "weighted" if self.edge_weight is not None else "unweighted"
@@ -278,7 +291,7 @@ class Graph:
 def _adjacency(row: Tensor, col: Tensor, weight: Tensor | None, num_nodes: int) -> CSR:
     """Sort the edges, without self-loops and with repeats joined, into rows."""
     kept = row != col
-    key = row[kept] * num_nodes + col[kept]
+    key = row[kept].long().mul_(num_nodes).add_(col[kept])
     if weight is None:
         key = torch.unique(key)
         value = None
@@ -292,6 +305,17 @@ def _adjacency(row: Tensor, col: Tensor, weight: Tensor | None, num_nodes: int) 
         value = value.index_add_(0, place, summed).to(weight.dtype)
         if bool((value == 1).all()):
             value = None
-    rows = key // num_nodes if num_nodes else key
-    columns = key % num_nodes if num_nodes else key
-    return CSR(Pattern(rowptr_from_rows(rows, num_nodes), columns, (num_nodes, num_nodes)), value)
+    rowptr = rowptr_from_rows(key // max(num_nodes, 1), num_nodes)
+    columns = key.remainder_(max(num_nodes, 1))
+    return CSR(Pattern(rowptr, columns, (num_nodes, num_nodes), copy=False), value)
+
+
+def _bits(weight: Tensor) -> Tensor:
+    """The bits of each weight as a number; -0 has those of 0, which it equals."""
+    return (weight.double() + 0.0).view(torch.int64)
+
+
+def _fingerprint(i: Tensor, j: Tensor, bits: Tensor | None, num_nodes: int) -> Tensor:
+    """The sum of a hash of each entry (i, j), wrapped around at 64 bits."""
+    words = words_(i * num_nodes + j, 0)
+    return words.sum() if bits is None else words_(words ^ bits, 0).sum()

@@ -156,7 +156,17 @@ def _parsed(name: str, text: str, hint: Any) -> Any:
             return text.lower() in _TRUE
         if option in (int, float):
             try:
-                return option(text)
+                return _whole(text) if option is int else float(text)
             except ValueError:
                 continue
     raise SettingsError(f"{name} must be {_described(hint)}, got {text!r}.")
+
+
+def _whole(text: str) -> int:
+    """A whole number, as in 1000000 or 1e6."""
+    if "e" not in text.lower():
+        return int(text)
+    number = float(text)
+    if not number.is_integer():
+        raise ValueError(text)
+    return int(number)

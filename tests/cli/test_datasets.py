@@ -9,6 +9,7 @@ def test_bundled_sets_are_described(capsys):
     cora = result["bundled"][0]
     assert (cora["name"], cora["nodes"], cora["split"]) == ("cora", 2708, "public:76754223")
     assert "texas" in result["pyg"]
+    assert result["generated"] == ["csbm", "large"]
     assert result["filtered"] == ["chameleon-filtered", "squirrel-filtered"]
     assert {"texas", "squirrel-filtered"} <= set(result["directed"])
     assert "photo" not in result["directed"]

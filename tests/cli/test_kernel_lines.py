@@ -5,8 +5,8 @@ import pytest
 from akgnn.cli.kernel_lines import kernel_columns, kernel_lines, no_edges
 from akgnn.report.words import NO_EDGES
 from akgnn.training.plan import RunPlan, RunSettings
-from akgnn.training.run import train_run
 from akgnn.training.starts import TriedStart
+from akgnn.training.train_runs import train_run
 
 SHORT = {"epochs": 1, "hidden_channels": 4, "num_layers": 2}
 

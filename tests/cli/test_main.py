@@ -6,7 +6,7 @@ import pytest
 from akgnn import __version__
 from akgnn.cli import main as main_module
 from akgnn.cli.main import main
-from akgnn.errors import DataError, DivergedError, InterruptedRunError
+from akgnn.errors import DataError, DivergedError, InterruptedRunError, OutOfMemoryError
 
 
 def test_version(capsys):
@@ -15,7 +15,7 @@ def test_version(capsys):
 
 
 @pytest.mark.parametrize(
-    "command", ["train", "predict", "inspect", "reproduce", "report", "datasets", "models"]
+    "command", ["train", "predict", "inspect", "reproduce", "report", "bench", "datasets", "models"]
 )
 def test_every_command_has_help_with_an_example(command, capsys):
     assert main([command, "--help"]) == 0
@@ -51,6 +51,7 @@ def test_wrong_use_is_one_line_and_status_2(arguments, message, capsys):
         (DataError("bad data."), 2),
         (DivergedError("loss."), 1),
         (InterruptedRunError("Stopped."), 1),
+        (OutOfMemoryError("Too little."), 1),
         (KeyboardInterrupt(), 1),
     ],
 )

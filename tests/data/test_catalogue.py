@@ -35,6 +35,14 @@ def test_settings_of_the_generated_graph_follow_a_colon():
     assert data.edge_homophily == pytest.approx(0.2, abs=1e-3)
 
 
+def test_the_large_graph_takes_settings_too():
+    data = load_dataset("large:num_nodes=4e3,num_classes=4,degree=6,num_features=5")
+    assert data.graph.num_nodes == 4000
+    assert data.x.shape == (4000, 5)
+    assert data.graph.num_edges / 4000 == pytest.approx(6, rel=0.05)
+    assert generated_settings("large:num_nodes=4000") is None
+
+
 @pytest.mark.parametrize("homophily", [0, 1])
 def test_a_generated_graph_may_have_edges_of_one_kind_only(homophily):
     data = load_dataset(f"csbm:homophily={homophily},seed=3")
@@ -77,6 +85,8 @@ def test_splits_are_chosen_by_text(split, name):
         ("cora:seed=3", {}, UnknownNameError, "Unknown data set 'cora:seed=3'"),
         ("csbm:homofily=1", {}, UnknownNameError, "Did you mean 'homophily'"),
         ("csbm:degree", {}, SettingsError, "name=value, got 'degree'"),
+        ("large:degre=3", {}, UnknownNameError, "Did you mean 'degree'"),
+        ("large:num_nodes=1e-3", {}, SettingsError, "num_nodes must be a whole number"),
         ("cora", {"split": "half"}, DataError, "Unknown split 'half'; write public"),
         ("cora", {"split": "public-2"}, DataError, "'cora' has no split 'public-2'"),
         ("csbm", {"split": "public"}, DataError, "its own is 'random-10-10-80-seed-0'"),
@@ -105,7 +115,7 @@ def test_graphs_are_written_as_the_field_writes_them():
 
 def test_every_data_set_has_a_name_for_readers():
     plain = [name for name in dataset_names() if graph_name(name) == name]
-    assert plain == ["csbm"]
+    assert plain == ["csbm", "large"]
 
 
 def test_settings_are_read_from_the_name_of_a_generated_graph():

@@ -5,9 +5,10 @@ from akgnn.experiments import runner
 from akgnn.experiments.comparisons import against_row
 from akgnn.experiments.record import failed_record
 from akgnn.experiments.results import collect
-from akgnn.experiments.runner import missing, run_tasks, tasks_of
+from akgnn.experiments.runner import batches_of, missing, run_tasks, tasks_of
 from akgnn.experiments.spec_files import read_spec
 from akgnn.experiments.store import RecordStore
+from akgnn.experiments.workers import Death
 
 SPEC = """title = "Small"
 datasets = ["csbm:num_nodes=120"]
@@ -142,3 +143,70 @@ def test_a_data_set_of_pyg_is_unpacked_once_before_the_workers_start(monkeypatch
     assert unpacked == ["texas"]
     # What is wrong is in the records; other data sets are not held up.
     assert {r.plan.which.dataset for r in records if r.error} == {"texas"}
+
+
+def test_seeds_of_one_plan_are_shared_out_evenly(spec):
+    tasks = tasks_of([spec()], seeds=5)
+    batches = batches_of(tasks, 2)
+    assert [task for batch in batches for task in batch] == tasks
+    assert [(b[0].plan.which.model, [t.plan.which.seed for t in b]) for b in batches] == [
+        ("sgc", [0, 1, 2]),
+        ("sgc", [3, 4]),
+        ("gcn", [0, 1, 2]),
+        ("gcn", [3, 4]),
+    ]
+    many = tasks_of([spec()], seeds=45)
+    assert [len(batch) for batch in batches_of(many, 1)] == [20, 20, 5] * 2
+    assert [len(batch) for batch in batches_of(many, 1, 200)] == [45] * 2
+
+
+def test_what_cannot_be_stacked_or_differs_in_more_goes_alone(spec, tmp_path):
+    one = spec(more='strategy = "drop-edge"')
+    assert [len(batch) for batch in batches_of(tasks_of([one]), 1)] == [3, 1, 1, 1]
+    both = tasks_of([spec(), spec(history="search = true")])
+    assert all(len({task.is_search for task in batch}) == 1 for batch in batches_of(both, 1))
+    file = tmp_path / "drawn.toml"
+    text = SPEC.format(history="draws = 3", more="hidden_channels = 4")
+    file.write_text(text.replace("num_nodes=120", "num_nodes=120,seed=#"))
+    assert all(len(batch) == 1 for batch in batches_of(tasks_of([read_spec(file)]), 1))
+
+
+def test_records_say_how_many_trained_side_by_side(spec, tmp_path):
+    records = run(spec(), RecordStore(tmp_path / "results"))
+    assert [record.environment["side_by_side"] for record in records] == [3] * 6
+    assert all(record.seconds > 0 for record in records)
+    assert [record.seed for record in records] == [0, 1, 2] * 2
+
+
+@pytest.mark.parametrize("trouble", ["death", "no records", "some records"])
+def test_what_a_batch_leaves_is_trained_alone(spec, tmp_path, monkeypatch, trouble):
+    sizes = []
+
+    def share_out(function, batches, number, should_stop):
+        for batch in batches:
+            sizes.append(len(batch))
+            if len(batch) == 1:
+                yield batch, function(batch)
+            elif trouble == "death":
+                yield batch, Death("killed")
+            else:
+                yield batch, function(batch[:1]) if trouble == "some records" else []
+
+    monkeypatch.setattr(runner, "share_out", share_out)
+    shown = []
+    records = run(spec(), RecordStore(tmp_path / "results"), after_run=shown.append)
+    assert sizes == ([3, 3, 1, 1, 1, 1] if trouble == "some records" else [3, 3] + [1] * 6)
+    assert all(record.is_finished for record in records)
+    assert {(r.plan.which.model, r.seed) for r in records} == {
+        (model, seed) for model in ("sgc", "gcn") for seed in range(3)
+    }
+    assert [progress.done for progress in shown] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_run_that_its_worker_dies_of_alone_is_recorded(spec, tmp_path, monkeypatch):
+    def share_out(function, batches, number, should_stop):
+        return ((batch, Death("killed")) for batch in batches)
+
+    monkeypatch.setattr(runner, "share_out", share_out)
+    records = run(spec(), RecordStore(tmp_path / "results"))
+    assert [record.error for record in records] == ["killed"] * 6

@@ -1,22 +1,15 @@
 import json
-from datetime import UTC, datetime, timedelta
 
 import pytest
 import torch
 
+from akgnn.errors import DataError
 from akgnn.experiments import work
-from akgnn.experiments.work import do_run, environment, run_versions
+from akgnn.experiments.work import do_run, do_runs
+from akgnn.training import peak_memory
 from akgnn.training.plan import RunPlan, RunSettings
 
 PLAN = RunPlan.make(RunSettings(dataset="csbm:num_nodes=100"), {"epochs": 3, "hidden_channels": 4})
-
-
-@pytest.fixture
-def fresh_versions():
-    """They are found once for a process; a test that changes them must not be remembered."""
-    run_versions.cache_clear()
-    yield
-    run_versions.cache_clear()
 
 
 def test_a_record_says_everything():
@@ -87,35 +80,51 @@ def test_a_mistake_in_the_code_is_not_a_failed_run(monkeypatch):
         do_run(PLAN, "cpu")
 
 
-def test_the_environment_says_when():
-    ended = datetime.fromisoformat(environment("cpu")["ended"])
-    assert timedelta(seconds=-1) <= datetime.now(UTC) - ended < timedelta(minutes=1)
-
-
-@pytest.mark.usefixtures("fresh_versions")
-def test_a_copy_without_its_repository_may_say_the_commit(monkeypatch):
-    monkeypatch.setenv("AKGNN_COMMIT", "abc123")
-    assert run_versions()["commit"] == "abc123"
-
-
-@pytest.mark.usefixtures("fresh_versions")
-def test_without_git_there_is_no_commit(monkeypatch):
-    monkeypatch.delenv("AKGNN_COMMIT", raising=False)
-    monkeypatch.setenv("PATH", "")
-    assert "commit" not in run_versions()
-
-
 def test_the_peak_is_that_of_this_run_not_of_those_before(tmp_path, monkeypatch):
     status, reset = tmp_path / "status", tmp_path / "clear_refs"
     status.write_text("Name:\tpython\nVmPeak:\t  999999 kB\nVmHWM:\t  307200 kB\n")
-    monkeypatch.setattr(work, "_STATUS", status)
-    monkeypatch.setattr(work, "_RESET", reset)
+    monkeypatch.setattr(peak_memory, "_STATUS", status)
+    monkeypatch.setattr(peak_memory, "_RESET", reset)
     # 307200 KiB are 300 MiB; 5 is what resets the peak under Linux.
     assert do_run(PLAN, "cpu").peak_memory == 300
     assert reset.read_text() == "5"
 
 
-def test_elsewhere_than_linux_the_peak_is_that_of_the_process(tmp_path, monkeypatch):
-    monkeypatch.setattr(work, "_STATUS", tmp_path / "no" / "status")
-    monkeypatch.setattr(work, "_RESET", tmp_path / "no" / "clear_refs")
-    assert 50 < do_run(PLAN, "cpu").peak_memory < 20_000
+SEEDS = [PLAN.with_seed(seed) for seed in (3, 5)]
+
+
+@pytest.mark.parametrize("is_search", [False, True])
+def test_seeds_side_by_side_have_the_records_of_each_alone(is_search):
+    records = do_runs(SEEDS, "cpu", is_search=is_search)
+    for plan, record in zip(SEEDS, records, strict=True):
+        alone = do_run(plan, "cpu", is_search=is_search)
+        assert record.plan == plan
+        assert record.environment["side_by_side"] == 2
+        assert "side_by_side" not in alone.environment
+        assert record.data == alone.data
+        assert record.is_search == is_search
+        assert record.metrics == pytest.approx(alone.metrics, rel=1e-4, nan_ok=True)
+        assert record.lambda_max == pytest.approx(alone.lambda_max)
+        assert len(record.history) == 3
+
+
+def test_seeds_that_diverge_have_records_of_their_own():
+    plan = RunPlan.make(PLAN.which, {"epochs": 3, "learning_rate": 1e30})
+    records = do_runs([plan.with_seed(seed) for seed in (0, 1)], "cpu")
+    assert ["learning rate" in record.error for record in records] == [True, True]
+
+
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError("no room"), DataError("no such file")])
+def test_what_goes_wrong_with_all_leaves_them_to_be_trained_alone(error, monkeypatch):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(work, "train_runs", fail)
+    assert do_runs(SEEDS, "cpu") == []
+
+
+def test_where_no_two_fit_side_by_side_the_first_is_trained(monkeypatch):
+    monkeypatch.setattr(work, "most_at_once", lambda *_: 1)
+    (record,) = do_runs(SEEDS, "cpu")
+    assert record.plan == SEEDS[0]
+    assert "side_by_side" not in record.environment

@@ -255,8 +255,8 @@ def test_a_directed_graph_needs_the_row_form():
         (torch.tensor(-1.5), 1.0, "sym", "self_weight must not be negative"),
         (math.inf, 1.0, "sym", "self_weight must be finite"),
         (1.0, math.nan, "sym", "neighbour_weight must be finite"),
-        (torch.ones(3), 1.0, "sym", "self_weight must be one number or one for each of 2"),
-        (1.0, torch.ones(3), "sym", "neighbour_weight must be one number"),
+        (torch.ones(3), 1.0, "sym", "self_weight: 2 channels cannot be shared out evenly among 3"),
+        (1.0, torch.ones(3), "sym", "neighbour_weight: 2 channels cannot"),
         (1.0, 1.0, "column", "normalisation must be 'sym' or 'row', got 'column'"),
     ],
 )
@@ -337,3 +337,65 @@ def test_a_second_derivative_is_refused_not_wrong():
     (grad,) = torch.autograd.grad(out, a, create_graph=True)
     with pytest.raises(RuntimeError, match="differentiate twice"):
         grad.backward()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("weighted", "directed", "form"), KINDS)
+@pytest.mark.parametrize("sizes", [(0, 0), (1, 1), (1, 0), (3, 1), (1, 3), (3, 3)])
+def test_a_replica_is_propagated_as_if_alone(weighted, directed, form, sizes, device):
+    """Weights of size 0 are one number for all, of 1 one each, of 3 one for each channel too."""
+    graph = random_graph(0, weighted=weighted, directed=directed).to(device)
+    draw = torch.Generator().manual_seed(0)
+    h, grad = torch.randn(2, 4, 12, 3, generator=draw, dtype=torch.float64).to(device)
+
+    def weight(size):
+        drawn = torch.rand(4, max(size, 1), generator=draw, dtype=torch.float64)
+        return (drawn if size else drawn[0, 0]).to(device)
+
+    a, w = weight(sizes[0]), weight(sizes[1]) - 0.5
+    out, *grads = with_gradients(adaptive_propagate, graph, h, a, w, form, grad)
+    shared = [torch.zeros_like(a), torch.zeros_like(w)]
+    for number in range(4):
+        own = [x if x.dim() == 0 else x[number] for x in (a, w)]
+        alone = with_gradients(
+            adaptive_propagate, graph, h[number], *own, form, grad[number].contiguous()
+        )
+        torch.testing.assert_close(out[number], alone[0])
+        torch.testing.assert_close(grads[0][number], alone[1])
+        for place, (x, found) in enumerate(zip(shared, alone[2:], strict=True)):
+            if x.dim():
+                torch.testing.assert_close(grads[1 + place][number], found)
+            else:
+                x += found
+    for x, found in zip(shared, grads[1:], strict=True):
+        if x.dim() == 0:
+            torch.testing.assert_close(found, x)
+
+
+def test_both_ways_of_replicas_are_those_of_each():
+    graph = random_graph(1, directed=True)
+    h = torch.randn(3, 12, 4, dtype=torch.float64)
+    weights = [torch.rand(3, 1, dtype=torch.float64) for _ in range(3)]
+    out = adaptive_propagate(graph, h, *weights, normalisation="row")
+    for number in range(3):
+        own = [weight[number] for weight in weights]
+        alone = adaptive_propagate(graph, h[number], *own, normalisation="row")
+        torch.testing.assert_close(out[number], alone)
+
+
+def test_weights_that_fit_no_replica_are_refused():
+    graph, h = random_graph(0), torch.zeros(4, 12, 3)
+    with pytest.raises(SettingsError, match=r"a row for each of 4 replicas, got shape \[3\]"):
+        adaptive_propagate(graph, h, torch.ones(3))
+
+
+def test_weights_of_channels_may_stand_in_a_column():
+    graph = random_graph(0)
+    h = torch.randn(12, 3, dtype=torch.float64)
+    column = torch.rand(3, 1, dtype=torch.float64, requires_grad=True)
+    out = adaptive_propagate(graph, h, column)
+    (grad,) = torch.autograd.grad(out.square().sum(), column)
+    flat = column.detach().view(-1).requires_grad_()
+    expected = adaptive_propagate(graph, h, flat)
+    assert torch.equal(out, expected)
+    assert torch.equal(grad.view(-1), torch.autograd.grad(expected.square().sum(), flat)[0])

@@ -36,17 +36,19 @@ def test_any_graph_in_float32(graph, channels):
     torch.testing.assert_close(neighbour_sum(graph, h), (dense(graph) @ h.double()).float())
 
 
-@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+@pytest.mark.parametrize("rowptr", [torch.int32, torch.int64])
+@pytest.mark.parametrize("col", [torch.int32, torch.int64])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_both_widths_of_indices_give_the_same(dtype, weighted):
+def test_all_widths_of_indices_give_the_same(rowptr, col, dtype, weighted):
     matrix = random_graph(2, weighted=weighted).adjacency
-    # Patterns narrow their indices by themselves; a graph with over 2^31 edges would keep int64.
+    # Patterns narrow their indices by themselves; over 2^31 edges would keep int64.
     pattern = Pattern(matrix.pattern.rowptr, matrix.pattern.col, matrix.shape)
-    object.__setattr__(pattern, "rowptr", pattern.rowptr.to(dtype))
-    object.__setattr__(pattern, "col", pattern.col.to(dtype))
-    h = torch.randn(matrix.shape[1], 4)
+    object.__setattr__(pattern, "rowptr", pattern.rowptr.to(rowptr))
+    object.__setattr__(pattern, "col", pattern.col.to(col))
+    h = torch.randn(matrix.shape[1], 4, dtype=dtype)
     wide = CSR(pattern, matrix.value)
-    torch.testing.assert_close(matmul(wide, h), (matrix.to_dense() @ h))
+    torch.testing.assert_close(matmul(wide, h), (matrix.to_dense(dtype) @ h))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
@@ -74,3 +76,17 @@ def test_a_signal_that_is_not_contiguous_is_taken():
 def test_a_signal_that_does_not_fit_is_refused(h, message):
     with pytest.raises(GraphError, match=message):
         neighbour_sum(random_graph(0), h)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_replicas_are_summed_each_for_itself(dtype, weighted):
+    graph = random_graph(2, weighted=weighted)
+    h = torch.randn(3, 12, 4, dtype=dtype, requires_grad=True)
+    out = neighbour_sum(graph, h)
+    out.square().sum().backward()
+    for number in range(3):
+        alone = h[number].detach().clone().requires_grad_()
+        neighbour_sum(graph, alone).square().sum().backward()
+        torch.testing.assert_close(out[number], neighbour_sum(graph, alone))
+        torch.testing.assert_close(h.grad[number], alone.grad)

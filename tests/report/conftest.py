@@ -2,9 +2,11 @@
 
 import pytest
 
+from akgnn.bench.record import write_record
 from akgnn.cli.main import main
 from akgnn.experiments.spec_files import read_spec
 from akgnn.experiments.store import RecordStore
+from bench_data import CARD, MACHINE, full_record
 from report_data import homophily_records, homophily_spec, write_results, write_specs
 
 
@@ -16,6 +18,15 @@ def spec_files(tmp_path_factory):
 @pytest.fixture(scope="session")
 def results(tmp_path_factory, spec_files):
     return write_results(tmp_path_factory.mktemp("report") / "results", spec_files)
+
+
+@pytest.fixture(scope="session")
+def speed_results(tmp_path_factory, spec_files):
+    folder = write_results(tmp_path_factory.mktemp("speed") / "results", spec_files)
+    (folder / "bench").mkdir()
+    for machine in (MACHINE, CARD):
+        write_record(full_record(machine), folder / "bench")
+    return folder
 
 
 @pytest.fixture(scope="session")

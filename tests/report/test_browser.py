@@ -11,7 +11,7 @@ from akgnn.report.experiments_page import experiments_page
 from akgnn.report.run_page import run_page
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-PAGES = ["experiments", "run", "signed", "homophily"]
+PAGES = ["experiments", "run", "signed", "homophily", "speed"]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -28,10 +28,18 @@ def browser():
 
 @pytest.fixture(scope="module")
 def files(
-    tmp_path_factory, results, spec_files, run, signed_run, homophily_results, homophily_file
+    tmp_path_factory,
+    results,
+    speed_results,
+    spec_files,
+    run,
+    signed_run,
+    homophily_results,
+    homophily_file,
 ):
     folder = tmp_path_factory.mktemp("pages")
     html.write(experiments_page(results, spec_files), folder / "experiments.html")
+    html.write(experiments_page(speed_results, spec_files), folder / "speed.html")
     html.write(run_page(run), folder / "run.html")
     html.write(run_page(signed_run), folder / "signed.html")
     html.write(experiments_page(homophily_results, [homophily_file]), folder / "homophily.html")
@@ -237,6 +245,19 @@ def test_rows_over_homophily_differ_in_colour_dash_and_mark(visit):
         assert len(lines) == 3
         for looks in zip(*lines, strict=True):
             assert len(set(looks)) == 3
+
+
+def test_curves_of_speed_have_logarithmic_axes_with_round_ticks(visit):
+    for scheme in ("light", "dark"):
+        page = visit("speed", scheme=scheme)
+        layout, names, colours = page.evaluate(
+            "(() => { const c = document.querySelector('[data-figure=speed-curves]');"
+            "return [c.layout, c.data.map((t) => t.name), c.data.map((t) => t.line.color)]; })()"
+        )
+        assert [layout[axis]["type"] for axis in ("xaxis", "yaxis")] == ["log", "log"]
+        assert layout["yaxis"]["ticktext"] == ["10", "20"]
+        assert names == ["akgnn", "PyG scatter"]
+        assert len(set(colours)) == 2
 
 
 def test_values_over_homophily_are_shown_on_hover(visit):

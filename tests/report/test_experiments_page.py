@@ -1,9 +1,12 @@
+import shutil
+
 import pytest
 
 from akgnn.errors import RunFolderError
 from akgnn.experiments.spec_files import load_spec
 from akgnn.experiments.store import RecordStore
 from akgnn.report.experiments_page import experiments_page
+from akgnn.report.html import render
 from akgnn.report.spectrum import Spectrum
 from report_data import VERSIONS, record_of
 
@@ -14,6 +17,30 @@ def test_own_experiments_are_shown_in_their_order(results, spec_files):
     assert list(page.drawn["figures"]) == ["myloss", "mylambda", "mydepth"]
     assert page.shown["summary"]["versions"] == VERSIONS
     assert page.shown["summary"]["failed"] == 1
+
+
+def test_benchmarks_beside_the_records_are_shown(speed_results, spec_files):
+    page = experiments_page(speed_results, spec_files)
+    assert list(page.drawn["figures"]) == ["myloss", "mylambda", "mydepth", "speed-curves"]
+    assert len(page.shown["speed"].tables) == 4
+    html = render(page)
+    assert 'href="#speed"' in html
+    assert "One adaptive layer: A Card" in html
+
+
+def test_without_benchmarks_nothing_is_said_of_speed(results, spec_files):
+    page = experiments_page(results, spec_files)
+    assert page.shown["speed"] is None
+    assert 'href="#speed"' not in render(page)
+
+
+def test_a_damaged_benchmark_is_named(tmp_path, speed_results, spec_files):
+    folder = tmp_path / "copy"
+    shutil.copytree(speed_results, folder)
+    (folder / "bench" / "torn.json").write_text("{")
+    page = experiments_page(folder, spec_files)
+    assert any("torn.json was skipped" in line for line in page.warnings)
+    assert len(page.shown["speed"].tables) == 4
 
 
 def test_the_torn_line_is_named(results, spec_files):

@@ -109,8 +109,8 @@ def test_a_graph_without_edges_is_said(tmp_path):
 def test_hostile_class_names_are_shown_as_text(tmp_path, monkeypatch):
     load = RunPlan.load
 
-    def load_hostile(self, root=None):
-        data = load(self, root)
+    def load_hostile(self, *where):
+        data = load(self, *where)
         return replace(data, class_names=(HOSTILE, *data.class_names[1:]))
 
     monkeypatch.setattr(RunPlan, "load", load_hostile)

@@ -6,7 +6,7 @@ import torch
 from akgnn.errors import CheckpointError, RunFolderError
 from akgnn.training.checkpoint import RunFolder
 from akgnn.training.history import History
-from akgnn.training.loop import Snapshot
+from akgnn.training.progress import Snapshot
 
 
 def snapshot(epochs=2, fill=1.0):

@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 
-from akgnn.training.metrics import accuracy, confusion_matrix, logits_roc_auc, macro_f1, roc_auc
+from akgnn.training.metrics import (
+    accuracy,
+    confusion_matrix,
+    cross_entropy,
+    logits_roc_auc,
+    macro_f1,
+    roc_auc,
+)
 
 PREDICTED = torch.tensor([0, 0, 1, 1, 2, 2])
 Y = torch.tensor([0, 1, 1, 1, 2, 0])
@@ -86,3 +93,10 @@ def test_roc_auc_of_logits_needs_two_classes():
     assert logits_roc_auc(logits, y) == 100
     assert logits_roc_auc(logits, 1 - y) == 0
     assert math.isnan(logits_roc_auc(torch.eye(3), torch.tensor([0, 1, 1])))
+
+
+def test_the_cross_entropy_of_replicas_is_that_of_each():
+    logits, y = torch.randn(3, 10, 4), torch.arange(10) % 4
+    expected = [torch.nn.functional.cross_entropy(each, y) for each in logits]
+    torch.testing.assert_close(cross_entropy(logits, y), torch.stack(expected))
+    assert torch.equal(cross_entropy(logits[1], y), expected[1])

@@ -9,7 +9,8 @@ from akgnn.errors import AkgnnError, CheckpointError, InterruptedRunError
 from akgnn.training import record
 from akgnn.training.checkpoint import RunFolder
 from akgnn.training.plan import RunPlan, RunSettings
-from akgnn.training.run import load_model, train_run
+from akgnn.training.run import load_model
+from akgnn.training.train_runs import train_run
 
 PLAN = RunPlan.make(
     RunSettings(dataset="csbm:num_nodes=100"),

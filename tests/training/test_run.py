@@ -16,7 +16,8 @@ from akgnn.errors import (
 from akgnn.models.registry import MODELS
 from akgnn.training.checkpoint import RunFolder
 from akgnn.training.plan import RunPlan, RunSettings
-from akgnn.training.run import load_model, metrics_of, read_result, train_run
+from akgnn.training.run import load_model, metrics_of, read_result
+from akgnn.training.train_runs import train_run
 
 DATASET = "csbm:num_nodes=200,homophily=0.8"
 

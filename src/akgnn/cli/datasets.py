@@ -32,12 +32,13 @@ def datasets(as_json: bool = typer.Option(False, "--json", help="Print one JSON 
             }
         )
     if as_json:
-        others = {"generated": [GENERATED], "filtered": FILTERED, "pyg": list(PYG_SOURCES)}
+        others = {"generated": GENERATED, "filtered": FILTERED, "pyg": list(PYG_SOURCES)}
         print_json({"bundled": bundled, **others, "directed": DIRECTED})
         return
     print_table(list(bundled[0]), [[str(value) for value in row.values()] for row in bundled])
     print("\nEdges count both directions; homophily is the share of edges within a class.")
-    print("\nGenerated: csbm, with settings as in csbm:homophily=0.2,degree=5,seed=1")
+    print("\nGenerated: csbm, with settings as in csbm:homophily=0.2,degree=5,seed=1,")
+    print("and large, of any size, as in large:num_nodes=1e6,degree=30")
     print(f"\nRead from files in the folder `filtered` of the data root: {', '.join(FILTERED)}")
     print(f"\nThrough PyG, downloaded on first use: {', '.join(PYG_SOURCES)}")
     print("PyG unpickles what it downloads; the data sets above are read without pickle.")

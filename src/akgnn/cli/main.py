@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import typer
 
 from akgnn import __version__
+from akgnn.cli.bench import bench
 from akgnn.cli.datasets import datasets
 from akgnn.cli.inspect import inspect
 from akgnn.cli.models import models
@@ -17,10 +18,16 @@ from akgnn.cli.predict import predict
 from akgnn.cli.report import report
 from akgnn.cli.reproduce import reproduce
 from akgnn.cli.train import train
-from akgnn.errors import AkgnnError, DivergedError, FailedRunsError, InterruptedRunError
+from akgnn.errors import (
+    AkgnnError,
+    DivergedError,
+    FailedRunsError,
+    InterruptedRunError,
+    OutOfMemoryError,
+)
 
 # Not the fault of what was asked for.
-_FAILURES = (DivergedError, FailedRunsError, InterruptedRunError)
+_FAILURES = (DivergedError, FailedRunsError, InterruptedRunError, OutOfMemoryError)
 
 app = typer.Typer(
     name="akgnn",
@@ -30,7 +37,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, predict, inspect, reproduce, report, datasets, models):
+for command in (train, predict, inspect, reproduce, report, bench, datasets, models):
     app.command()(command)
 
 

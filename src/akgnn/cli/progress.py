@@ -1,5 +1,6 @@
 """Progress bars of training and of experiments; silent where nobody looks at a terminal."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def training_progress(num_runs: int) -> Iterator[Callable[[int, int, "History"], None]]:
-    """Inside, the function given shows how far a run is: its number, patience and history.
+    """Inside, the function given shows how far a run is: its patience, number and history.
 
     The bar of a run fills up with the patience that is used, as nobody knows how many epochs
     there will be.
@@ -25,7 +26,7 @@ def training_progress(num_runs: int) -> Iterator[Callable[[int, int, "History"],
     with Bars(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task("Training", total=1)
 
-        def show(run: int, patience: int, history: "History") -> None:
+        def show(patience: int, run: int, history: "History") -> None:
             if bar.disable:
                 return
             best = min(range(len(history)), key=history.val_loss.__getitem__)
@@ -56,6 +57,30 @@ def runs_progress(num_runs: int) -> Iterator[Callable[["Progress"], None]]:
                 f"· {_duration(progress.seconds_left)} left"
             )
             bar.update(task, description=text, completed=progress.done)
+
+        yield show
+
+
+@contextmanager
+def cases_progress(num_cases: int) -> Iterator[Callable[[int, str], None]]:
+    """Inside, the function given shows which case of a benchmark is being measured."""
+    console = Console(stderr=True)
+    with Bars(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+        # A bar that moves by itself would take time from what is measured.
+        auto_refresh=False,
+        # Tables are printed meanwhile: above the bar, but not where they go to a file or a pipe.
+        redirect_stdout=sys.stdout.isatty(),
+    ) as bar:
+        task = bar.add_task("", total=num_cases)
+
+        def show(number: int, title: str) -> None:
+            text = f"{number + 1} of {num_cases} · {title}"
+            bar.update(task, description=text, completed=number, refresh=True)
 
         yield show
 

@@ -12,10 +12,19 @@ from akgnn.cli.kernel_lines import kernel_columns, kernel_lines, no_edges
 from akgnn.cli.output import print_json, print_table
 from akgnn.cli.progress import training_progress
 from akgnn.cli.stopping import stop_requests
-from akgnn.errors import DivergedError, InterruptedRunError, RunFolderError, SettingsError
+from akgnn.errors import (
+    AkgnnError,
+    DivergedError,
+    InterruptedRunError,
+    RunFolderError,
+    SettingsError,
+)
 from akgnn.settings import MOST_RUNS
 
 if TYPE_CHECKING:
+    import torch
+
+    from akgnn.data.node_data import NodeData
     from akgnn.training.checkpoint import RunFolder
     from akgnn.training.plan import RunPlan
     from akgnn.training.run import RunResult
@@ -40,7 +49,9 @@ def train(
         [], "--set", metavar="NAME=VALUE", help="Change one setting of the preset; repeatable."
     ),
     seed: int | None = typer.Option(None, help="Seed of the initial weights and dropout.  [0]"),
-    seeds: int | None = typer.Option(None, help="Train so many seeds, from --seed on."),
+    seeds: int | None = typer.Option(
+        None, help="Train so many seeds, from --seed on, side by side."
+    ),
     device: str = typer.Option("auto", help="auto, cpu, cuda or cuda:1."),
     data_root: Path | None = typer.Option(None, help="Folder of other data sets.  [$AKGNN_DATA]"),
     out: Path | None = typer.Option(
@@ -49,6 +60,9 @@ def train(
     resume: bool = typer.Option(False, "--resume", help="Go on with the run in --out."),
     checkpoint_seconds: float = typer.Option(
         5.0, help="How often the state of the training is kept in --out."
+    ),
+    force: bool = typer.Option(
+        False, "--force", help="Train even where memory is estimated not to suffice."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
@@ -64,9 +78,12 @@ def train(
         raise SettingsError(f"--checkpoint-seconds must be at least 0, got {checkpoint_seconds}.")
     if kernel is not None and model not in (None, "akgnn"):
         raise SettingsError(f"--kernel goes with the model akgnn; {model} has no kernel to choose.")
+    from akgnn.training.allocator import keep_freed_memory
     from akgnn.training.checkpoint import RunFolder
     from akgnn.training.device import choose_device
-    from akgnn.training.run import train_run
+    from akgnn.training.memory import Sizes
+    from akgnn.training.memory_check import memory_errors_explained
+    from akgnn.training.train_runs import train_runs
 
     options = {
         "dataset": dataset,
@@ -91,27 +108,29 @@ def train(
     plan = _plan(given, {**named, **_parsed(changes)}, folders, resume)
     plans = [plan] if several is None else [plan.with_seed(number) for number in several]
 
-    data = plan.load(data_root).to(place)
-    results = []
+    keep_freed_memory()
+    data = _load(plan, data_root, place, force)
     with stop_requests() as should_stop, training_progress(len(plans)) as show:
-        for number, (plan, folder) in enumerate(zip(plans, folders, strict=True)):
-            patience = plan.preset.training.patience
-            try:
-                result = train_run(
-                    plan,
+        try:
+            with memory_errors_explained(plan.preset, place, Sizes.of(data)):
+                outcomes = train_runs(
+                    plans,
                     data,
-                    folder,
+                    folders,
                     resume=resume,
                     checkpoint_seconds=checkpoint_seconds,
-                    after_epoch=partial(show, number, patience),
+                    after_epoch=partial(show, plan.preset.training.patience),
                     should_stop=should_stop,
                 )
-            except DivergedError as error:
-                which = f"Seed {plan.which.seed}: " if seeds else ""
-                raise DivergedError(f"{which}{error}") from error
-            except InterruptedRunError as error:
-                raise InterruptedRunError(f"{error} {_how_to_go_on(out, seed, seeds)}") from error
-            results.append(result)
+        except InterruptedRunError as error:
+            raise InterruptedRunError(f"{error} {_how_to_go_on(out, seed, seeds)}") from error
+    results = [outcome for outcome in outcomes if not isinstance(outcome, AkgnnError)]
+    for plan, outcome in zip(plans, outcomes, strict=True):
+        if isinstance(outcome, DivergedError):
+            which = f"Seed {plan.which.seed}: " if seeds else ""
+            raise DivergedError(f"{which}{outcome}") from outcome
+        if isinstance(outcome, AkgnnError):
+            raise outcome
 
     if as_json:
         print_json(results[0].to_dict() if seeds is None else summary_of(results))
@@ -152,6 +171,24 @@ def _plan(
             kept = plan_of(folder, folder.read())
             return RunPlan(kept.which.updated(given), kept.preset.updated(changes))
     return RunPlan.make(RunSettings.from_mapping(given), changes)
+
+
+def _load(
+    plan: "RunPlan", data_root: Path | None, device: "torch.device", force: bool
+) -> "NodeData":
+    """The data on their device, if training is to fit beside them."""
+    from akgnn.data.catalogue import large_settings
+    from akgnn.training.memory import Sizes
+    from akgnn.training.memory_check import check_memory, memory_errors_explained
+
+    large = large_settings(plan.which.dataset)
+    if large is not None and not force:
+        check_memory(plan.preset, Sizes.expected(large), device, is_loaded=False)
+    with memory_errors_explained(plan.preset, device):
+        data = plan.load(data_root, device)
+    if not force:
+        check_memory(plan.preset, Sizes.of(data), device)
+    return data
 
 
 def _parsed(changes: list[str]) -> dict[str, str]:

@@ -3,19 +3,24 @@
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
+
+import torch
 
 from akgnn.data.bundled import SHA256, load_bundled
 from akgnn.data.filtered import FILES, load_filtered
 from akgnn.data.generated import BlockModelSettings, block_model
+from akgnn.data.large import LargeGraphSettings, large_graph
 from akgnn.data.node_data import NodeData
 from akgnn.data.pyg import PYG_SOURCES, load_pyg
 from akgnn.data.splits import Split, split_by_fraction, split_per_class
 from akgnn.data.transforms import row_normalise
 from akgnn.errors import DataError, SettingsError, UnknownNameError
+from akgnn.settings import Settings
 
 BUNDLED = tuple(SHA256)
-GENERATED = "csbm"
+_GENERATED: dict[str, type[Settings]] = {"csbm": BlockModelSettings, "large": LargeGraphSettings}
+GENERATED = tuple(_GENERATED)
 FILTERED = tuple(FILES)
 DIRECTED = (*FILTERED, *(name for name, source in PYG_SOURCES.items() if source.is_directed))
 # The ways to write a split.
@@ -48,11 +53,12 @@ _WRITTEN = {
 
 FeatureTransform = Literal["auto", "raw", "row-normalised"]
 Direction = Literal["symmetrised", "kept"]
+_Generated = TypeVar("_Generated", bound=Settings)
 
 
 def dataset_names() -> list[str]:
     """The names that `load_dataset` knows, bundled ones first."""
-    return [*BUNDLED, GENERATED, *FILTERED, *PYG_SOURCES]
+    return [*BUNDLED, *GENERATED, *FILTERED, *PYG_SOURCES]
 
 
 def graph_name(dataset: str) -> str:
@@ -61,18 +67,24 @@ def graph_name(dataset: str) -> str:
 
 
 def generated_settings(dataset: str) -> BlockModelSettings | None:
-    """The settings in the name of a generated graph; None for any other data set."""
+    """The settings in the name of a block model; None for any other data set."""
     kind, _, options = dataset.partition(":")
-    return _block_model_settings(options) if kind == GENERATED else None
+    return _settings(BlockModelSettings, options) if kind == "csbm" else None
+
+
+def large_settings(dataset: str) -> LargeGraphSettings | None:
+    """The settings in the name of a large graph; None for any other data set."""
+    kind, _, options = dataset.partition(":")
+    return _settings(LargeGraphSettings, options) if kind == "large" else None
 
 
 def check_dataset(name: str) -> None:
     """Refuse a name that `load_dataset` does not know, and wrong settings in one."""
     kind, colon, options = name.partition(":")
-    if kind not in dataset_names() or (colon and kind != GENERATED):
+    if kind not in dataset_names() or (colon and kind not in GENERATED):
         raise UnknownNameError("data set", name, dataset_names())
-    if kind == GENERATED:
-        _block_model_settings(options)
+    if kind in GENERATED:
+        _settings(_GENERATED[kind], options)
 
 
 def check_split(text: str) -> None:
@@ -97,11 +109,12 @@ def load_dataset(
     features: FeatureTransform = "auto",
     direction: Direction = "symmetrised",
     data_root: Path | str | None = None,
+    device: torch.device | str = "cpu",
 ) -> NodeData:
     """Load a data set by name, ready for training.
 
     Args:
-        name: One of `dataset_names()`. Settings of the generated graph follow a colon:
+        name: One of `dataset_names()`. Settings of a generated graph follow a colon:
             `csbm:homophily=0.2,degree=5`.
         split: `public` or, where several were published, `public-3`; `20-per-class`;
             `60/20/20` in per cent. The data set's own if not given.
@@ -109,6 +122,7 @@ def load_dataset(
         features: `raw`, `row-normalised`, or by `auto` what suits the data set.
         direction: `symmetrised` makes a directed graph undirected; `kept` leaves its directions.
         data_root: Where data sets that do not come with the package lie.
+        device: Where the data are put; the graph `large` is built there.
     """
     if features not in get_args(FeatureTransform):
         raise UnknownNameError("feature transform", features, get_args(FeatureTransform))
@@ -120,8 +134,10 @@ def load_dataset(
     index = int(published[1] or 0) if published else 0
     if kind in BUNDLED:
         data, suits = load_bundled(kind), True
-    elif kind == GENERATED:
-        data, suits = block_model(_block_model_settings(options)), False
+    elif kind == "csbm":
+        data, suits = block_model(_settings(BlockModelSettings, options)), False
+    elif kind == "large":
+        data, suits = large_graph(_settings(LargeGraphSettings, options), device=device), False
     elif kind in FILTERED:
         data, suits = load_filtered(kind, data_root, split_index=index), True
     else:
@@ -132,7 +148,7 @@ def load_dataset(
     if split is not None:
         data = data.with_split(_chosen_split(data, split, split_seed))
     is_normalised = features == "row-normalised" or (features == "auto" and suits)
-    return row_normalise(data) if is_normalised else data
+    return (row_normalise(data) if is_normalised else data).to(device)
 
 
 def _directed(data: NodeData, direction: Direction) -> NodeData:
@@ -143,12 +159,12 @@ def _directed(data: NodeData, direction: Direction) -> NodeData:
     return replace(data, graph=data.graph.symmetrised())
 
 
-def _block_model_settings(options: str) -> BlockModelSettings:
+def _settings(kind: type[_Generated], options: str) -> _Generated:
     pairs = [option.partition("=") for option in options.split(",") if option]
     for name, equals, value in pairs:
         if not (equals and value):
-            raise SettingsError(f"Write settings of csbm as name=value, got {name!r}.")
-    return BlockModelSettings.from_mapping({name: value for name, _, value in pairs})
+            raise SettingsError(f"Write settings of a graph as name=value, got {name!r}.")
+    return kind.from_mapping({name: value for name, _, value in pairs})
 
 
 def _chosen_split(data: NodeData, text: str, seed: int) -> Split:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from akgnn.csr import CSR, check_values
+from akgnn.csr import CSR, check_values, first_not_finite, is_device
 from akgnn.data.homophily import Homophily, homophily_among
 from akgnn.data.splits import Split
 from akgnn.errors import DataError
@@ -106,7 +106,9 @@ class NodeData:
         return replace(self, split=split)
 
     def to(self, device: torch.device | str) -> "NodeData":
-        """The same data on another device."""
+        """The same data on another device; themselves if they lie there already."""
+        if is_device(self.y.device, device):
+            return self
         return replace(
             self,
             x=self.x.to(device),
@@ -131,7 +133,7 @@ def _check_kinds(x: object, y: object) -> None:
 def _check_features(x: Tensor) -> None:
     if not x.is_floating_point():
         raise DataError(f"Features must be floating-point numbers, got {x.dtype}.")
-    finite = torch.isfinite(x)
-    if not bool(finite.all()):
-        node, channel = (int(index) for index in (~finite).nonzero()[0])
+    where = first_not_finite(x)
+    if where is not None:
+        node, channel = divmod(where, x.shape[1])
         raise DataError(f"Feature {channel} of node {node} is {float(x[node, channel])}.")

@@ -27,13 +27,13 @@ class Record:
         error: Why the run failed; None where it finished.
         data: Description of the data, with the split's fingerprint; empty where it failed.
         versions: Of everything that computes.
-        environment: Device, threads, and when the run ended.
+        environment: Device, threads, when the run ended, and how many trained side by side.
         metrics: Accuracies, losses and epochs by name; empty where it failed.
         lambda_max: λ of every layer at the best epoch.
         neighbour_share: What every layer takes from neighbours at the best epoch.
         starts: The starts that were tried, where there were several.
-        seconds: Time of the training.
-        peak_memory: The most memory the process held, in MiB.
+        seconds: Time of the training; of several side by side its share.
+        peak_memory: The most memory the process held, in MiB; of several side by side for all.
         history: Every epoch, where the experiment asks for it.
     """
 

@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -12,12 +12,17 @@ from akgnn.errors import AkgnnError
 from akgnn.experiments.record import Record, failed_record
 from akgnn.experiments.spec import Spec
 from akgnn.experiments.store import RecordStore
-from akgnn.experiments.work import do_run, environment, run_versions
+from akgnn.experiments.work import do_run, do_runs
 from akgnn.experiments.workers import Death, cores, share_out
 from akgnn.training.plan import RunPlan
+from akgnn.training.provenance import environment, run_versions
+from akgnn.training.train_runs import train_side_by_side
 
 # Larger graphs first, so that no long run is left over for one core at the end.
 _SIZE = {"minesweeper": -2, "photo": -1, "pubmed": 0, "citeseer": 1, "cora": 2}
+# The most runs that a worker takes at a time: what it was doing is lost when the program stops.
+# On a GPU many more take hardly longer.
+_MOST_TOGETHER, _MOST_ON_GPU = 20, 200
 
 
 @dataclass(frozen=True)
@@ -101,25 +106,50 @@ def run_tasks(
         tasks: What to train.
         store: Where records go, each as soon as its run has ended.
         device: Where to compute.
-        num_workers: Runs at a time; one for each core if not given, one on a GPU.
+        num_workers: Workers at a time; one for each core if not given, one on a GPU. Each trains
+            seeds of one plan side by side where the model can.
         data_root: Where PyG's data sets lie.
         after_run: Called after each run.
         should_stop: Once true, the runs in progress are given up.
     """
     number = num_workers or (cores() if device == "cpu" else 1)
     _unpack([task.plan.which.dataset for task in tasks], data_root)
-    function = partial(_do_task, device=device, data_root=data_root)
+    function = partial(_do_tasks, device=device, data_root=data_root)
     guess = _TimeLeft(tasks, number)
     records: list[Record] = []
-    for task, result in share_out(function, tasks, min(number, len(tasks) or 1), should_stop):
-        if isinstance(result, Death):
-            result = failed_record(
-                task.plan, result.reason, versions=run_versions(), environment=environment(device)
-            )
-        store.append(result)
-        records.append(result)
-        after_run(Progress(result, len(records), len(tasks), guess.after(result)))
+    alone: list[Task] = []
+    batches = batches_of(tasks, number, _MOST_TOGETHER if device == "cpu" else _MOST_ON_GPU)
+    while batches and not should_stop():
+        for batch, result in share_out(function, batches, min(number, len(batches)), should_stop):
+            if isinstance(result, Death):
+                result = _after_death(batch, result, device)
+            for record in result:
+                store.append(record)
+                records.append(record)
+                after_run(Progress(record, len(records), len(tasks), guess.after(record)))
+            answered = {record.plan for record in result}
+            alone += [task for task in batch if task.plan not in answered]
+        batches, alone = [(task,) for task in alone], []
     return records
+
+
+def batches_of(
+    tasks: Sequence[Task], num_workers: int, most: int = _MOST_TOGETHER
+) -> list[tuple[Task, ...]]:
+    """The tasks in their order, those that differ in their seed alone together.
+
+    They are shared out evenly among the workers, at most `most` at a time.
+    """
+    together: dict[Task, list[Task]] = {}
+    for task in tasks:
+        is_alone = not train_side_by_side(task.plan)
+        key = task if is_alone else replace(task, plan=task.plan.with_seed(0))
+        together.setdefault(key, []).append(task)
+    batches = []
+    for group in together.values():
+        size = min(most, -(-len(group) // num_workers))
+        batches += [tuple(group[first : first + size]) for first in range(0, len(group), size)]
+    return batches
 
 
 def _unpack(datasets: Sequence[str], data_root: Path | None) -> None:
@@ -130,9 +160,23 @@ def _unpack(datasets: Sequence[str], data_root: Path | None) -> None:
             load_pyg(name, data_root)
 
 
-def _do_task(task: Task, *, device: str, data_root: Path | None) -> Record:
-    record = do_run(task.plan, device, data_root, is_search=task.is_search)
-    return record if task.keeps_history else record.without_history()
+def _do_tasks(batch: tuple[Task, ...], *, device: str, data_root: Path | None) -> list[Record]:
+    """The records of a batch, or of a part of it: what has none is to be trained alone."""
+    plans, is_search = [task.plan for task in batch], batch[0].is_search
+    if len(plans) == 1:
+        records = [do_run(plans[0], device, data_root, is_search=is_search)]
+    else:
+        records = do_runs(plans, device, data_root, is_search=is_search)
+    keeps_history = batch[0].keeps_history
+    return records if keeps_history else [record.without_history() for record in records]
+
+
+def _after_death(batch: tuple[Task, ...], death: Death, device: str) -> list[Record]:
+    """The record of a run that a worker died of; of several none, as one alone was the cause."""
+    if len(batch) > 1:
+        return []
+    plan, about = batch[0].plan, environment(device)
+    return [failed_record(plan, death.reason, versions=run_versions(), environment=about)]
 
 
 class _TimeLeft:

@@ -116,7 +116,10 @@ def _serve(line: Connection, function: Callable[[Any], Any], threads: int) -> No
     """What a worker does: one task after another, until the line closes."""
     import torch
 
+    from akgnn.training.allocator import keep_freed_memory
+
     torch.set_num_threads(threads)
+    keep_freed_memory()
     # Requests to stop reach the whole group; the program decides when its workers end.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)

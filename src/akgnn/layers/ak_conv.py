@@ -8,7 +8,8 @@ from torch import Tensor, nn
 from akgnn.errors import SettingsError
 from akgnn.graph import Graph
 from akgnn.layers.kernels import Kernel, find_kernel
-from akgnn.ops.adaptive import Weight, adaptive_propagate
+from akgnn.ops.adaptive import adaptive_propagate
+from akgnn.ops.composed import Weight
 
 Form = Literal["sym", "row", "directed"]
 
@@ -47,6 +48,7 @@ class AKConv(nn.Module):
     """
 
     phi: nn.Parameter
+    phi_start: Tensor
 
     def __init__(
         self,
@@ -66,22 +68,32 @@ class AKConv(nn.Module):
             raise SettingsError(f"groups must be at least 1, got {groups}.")
         self.kernel = find_kernel(kernel) if isinstance(kernel, str) else kernel
         self.start = self.kernel.start if start is None else start
-        self.phi_start = _phi_of(self.kernel, self.start)
         self.groups = groups
         self.normalisation: Form = normalisation
         ways = 2 if normalisation == "directed" else 1
         shape = () if ways == groups == 1 else (ways, groups)
         self.phi = nn.Parameter(torch.empty(shape), requires_grad=learn)
+        # Where decay may draw φ to.
+        phi_start = torch.full(shape, _phi_of(self.kernel, self.start))
+        self.register_buffer("phi_start", phi_start, persistent=False)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Put the scalars back to their start."""
-        nn.init.constant_(self.phi, self.phi_start)
+        with torch.no_grad():
+            self.phi.copy_(self.phi_start)
 
     def restart(self, start: float) -> None:
         """Put the scalars to another start."""
-        self.start, self.phi_start = start, _phi_of(self.kernel, start)
+        self.start = start
+        self.phi_start.fill_(_phi_of(self.kernel, start))
         self.reset_parameters()
+
+    @property
+    def phi_by_way(self) -> Tensor:
+        """φ in the shape (ways, groups); of several replicas, one such block each."""
+        has_shape = self.groups > 1 or self.normalisation == "directed"
+        return self.phi if has_shape else self.phi[..., None, None]
 
     @property
     def scalar(self) -> Tensor:
@@ -112,7 +124,7 @@ class AKConv(nn.Module):
 
         Each is one number, or one for each group.
         """
-        return self._weights(self.phi.view(-1, self.groups), graph)
+        return self._weights(self.phi_by_way, graph)
 
     def neighbour_share(self, graph: Graph) -> Tensor:
         """The part of a node's new signal that comes from its neighbours, at the mean degree.
@@ -120,7 +132,7 @@ class AKConv(nn.Module):
         From -1, its neighbours subtracted and nothing else, through 0, its own signal alone, to 1,
         the plain average over neighbours. Shape (groups,), or (2, groups) if directed.
         """
-        return self.shares(self.phi.view(-1, self.groups), graph).squeeze(-2)
+        return self.shares(self.phi_by_way, graph).squeeze(-2)
 
     def shares(self, phi: Tensor, graph: Graph) -> Tensor:
         """The same for any φ, shape (…, ways, groups), such as those of several layers at once."""
@@ -151,12 +163,11 @@ class AKConv(nn.Module):
     ) -> Tensor:
         """Propagate the signals `x`, shape (nodes, channels), one step over the graph."""
         if isinstance(graph, Tensor):
-            graph = Graph.from_edge_index(graph, edge_weight, num_nodes=x.size(0))
+            graph = Graph.from_edge_index(graph, edge_weight, num_nodes=x.size(-2))
         elif edge_weight is not None:
             raise SettingsError("edge_weight goes with edge_index; a Graph holds its own weights.")
-        weights = [_spread(weight, self.groups, x.size(1)) for weight in self.weights(graph)]
         form: Literal["sym", "row"] = "sym" if self.normalisation == "sym" else "row"
-        return adaptive_propagate(graph, x, *weights, normalisation=form)
+        return adaptive_propagate(graph, x, *self.weights(graph), normalisation=form)
 
     def extra_repr(self) -> str:
         """Settings and the present scalar, for `print(model)`."""
@@ -178,14 +189,3 @@ def _phi_of(kernel: Kernel, start: float) -> float:
         return kernel.phi_of(start)
     except ValueError as error:
         raise SettingsError(f"{error}, got {start}.") from error
-
-
-def _spread(weight: Weight, groups: int, channels: int) -> Weight:
-    """Weights of groups as weights of channels."""
-    if groups == 1 or not isinstance(weight, Tensor):
-        return weight
-    if channels % groups:
-        raise SettingsError(
-            f"{channels} channels cannot be shared out evenly among {groups} groups."
-        )
-    return weight.repeat_interleave(channels // groups)

@@ -41,7 +41,8 @@ class ChebConv(nn.Module):
 
     def forward(self, x: Tensor | CSR, graph: Graph) -> Tensor:
         """Transform, then filter: the result is narrower than the features in every model here."""
-        return chebyshev_sum(graph, [linear(x) for linear in self.linears]) + self.bias
+        out = chebyshev_sum(graph, [linear(x) for linear in self.linears])
+        return out + self.bias.unsqueeze(-2)
 
 
 def chebyshev_sum(graph: Graph, signals: Sequence[Tensor]) -> Tensor:

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from akgnn.csr import CSR
 from akgnn.errors import SettingsError
+from akgnn.hashing import Key
 from akgnn.ops.dropout import Noise, check_rate, dropout, dropout_entries
 
 Features = TypeVar("Features", Tensor, CSR)
@@ -27,15 +28,24 @@ class Dropout(nn.Module):
 
     def forward(self, x: Features, noise: Noise | None) -> Features:
         """Drop values of `x` as the seed and step of `noise` say; keep all without `noise`."""
-        if self.rate == 0:
+        key = self.key(noise)
+        if key is None:
             return x
-        if noise is None:
-            check_evaluating(self)
-            return x
-        key = noise.key(self.place)
         if isinstance(x, CSR):
             return CSR(x.pattern, dropout_entries(x, self.rate, key))
+        if isinstance(key, Tensor) and x.dim() == 2:
+            # Features that all replicas share: each drops its own.
+            x = x.expand(len(key), -1, -1)
         return dropout(x, self.rate, key)
+
+    def key(self, noise: Noise | None) -> Key | None:
+        """The key of the mask; None where nothing is dropped."""
+        if self.rate == 0:
+            return None
+        if noise is None:
+            check_evaluating(self)
+            return None
+        return noise.key(self.place)
 
     def extra_repr(self) -> str:
         """The rate, for `print(model)`."""

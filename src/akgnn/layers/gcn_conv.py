@@ -29,4 +29,4 @@ class GCNConv(nn.Module):
 
     def forward(self, x: Tensor | CSR, graph: Graph) -> Tensor:
         """Transform, then propagate: the narrower of the two orders in every model here."""
-        return adaptive_propagate(graph, self.linear(x), 1.0) + self.bias
+        return adaptive_propagate(graph, self.linear(x), 1.0) + self.bias.unsqueeze(-2)

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from akgnn.errors import UnknownNameError
-from akgnn.ops.adaptive import Weight
+from akgnn.ops.composed import Weight
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ Initialisation = Literal["glorot_normal", "uniform"]
 class Linear(nn.Module):
     """x W + b for dense or sparse x.
 
+    Of several replicas, W has the shape (replicas, in, out), and x may be one for all of them.
+
     Args:
         in_channels: Width of x.
         out_channels: Width of the result.
@@ -62,11 +64,11 @@ class Linear(nn.Module):
     def forward(self, x: Tensor | CSR) -> Tensor:
         """Map `x`, one row a node."""
         out = multiply(x, self.weight)
-        return out if self.bias is None else out + self.bias
+        return out if self.bias is None else out + self.bias.unsqueeze(-2)
 
     def extra_repr(self) -> str:
         """Sizes, for `print(model)`."""
-        return f"{self.weight.size(0)}, {self.weight.size(1)}, bias={self.bias is not None}"
+        return f"{self.weight.size(-2)}, {self.weight.size(-1)}, bias={self.bias is not None}"
 
 
 def multiply(x: Tensor | CSR, weight: Tensor) -> Tensor:

@@ -33,7 +33,7 @@ class NodeDropout(nn.Module):
         if noise is None:
             check_evaluating(self)
             return _scaled(x, 1 - self.rate)
-        kept = kept_nodes(x.shape[0], self.rate, noise.key(self.place), x.device)
+        kept = kept_nodes(x.shape[-2], self.rate, noise.key(self.place), x.device)
         return _scaled(x, kept)
 
     def extra_repr(self) -> str:
@@ -44,6 +44,8 @@ class NodeDropout(nn.Module):
 def _scaled(x: Features, scale: Tensor | float) -> Features:
     """The rows of `x` multiplied by one number, or by one each."""
     if not isinstance(x, CSR):
-        return x * (scale.unsqueeze(1) if isinstance(scale, Tensor) else scale)
+        return x * (scale.unsqueeze(-1) if isinstance(scale, Tensor) else scale)
     value = torch.ones(x.num_entries, device=x.device) if x.value is None else x.value
-    return CSR(x.pattern, value * (scale[x.pattern.row] if isinstance(scale, Tensor) else scale))
+    return CSR(
+        x.pattern, value * (scale[..., x.pattern.row] if isinstance(scale, Tensor) else scale)
+    )

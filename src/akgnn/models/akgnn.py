@@ -11,10 +11,13 @@ from akgnn.csr import CSR
 from akgnn.errors import SettingsError
 from akgnn.graph import Graph
 from akgnn.layers.ak_conv import AKConv, Form
+from akgnn.layers.batch_norm import BatchNorm
 from akgnn.layers.dropout import Dropout
 from akgnn.layers.kernels import Start, find_kernel
 from akgnn.layers.linear import Initialisation, Linear, multiply
 from akgnn.layers.node_dropout import NodeDropout
+from akgnn.ops.adaptive_chain import adaptive_chain
+from akgnn.ops.composed import Normalisation, Readout
 from akgnn.ops.dropout import Noise
 from akgnn.settings import Settings, count, rate
 
@@ -54,6 +57,9 @@ class AKGNNSettings(Settings):
         initialisation: Of the weight matrices.
         transform_bias: Whether the transform X W* has a bias.
         learn_lambda: False fixes the kernel at its start, which is λ = 2 for the paper's.
+        recompute: Whether the backward pass computes most of H^(1) … H^(K) again instead of keeping
+            them, for less memory and more time; the results are the same. It needs one shared
+            transform before the layers and the readout sum, mean or last.
         share_weights: False gives each layer its own weight matrix and non-linearity instead of
             the one shared transform (the paper's parameterisation trick).
     """
@@ -78,6 +84,7 @@ class AKGNNSettings(Settings):
     transform_bias: bool = True
     learn_lambda: bool = True
     share_weights: bool = True
+    recompute: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -97,6 +104,21 @@ class AKGNNSettings(Settings):
             )
         if self.batch_norm and self.order == "transform-first":
             raise SettingsError("batch_norm needs order='propagate-first'.")
+        if self.recompute and not self.is_chain:
+            raise SettingsError(
+                "recompute needs order='transform-first', share_weights=True, readout sum, mean or "
+                "last, and a normalisation other than 'directed'."
+            )
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether nothing but dropout and a sum is between the transform and the classifier."""
+        return (
+            self.order == "transform-first"
+            and self.share_weights
+            and self.readout in ("sum", "mean", "last")
+            and self.normalisation != "directed"
+        )
 
 
 class AKGNN(nn.Module):
@@ -156,7 +178,7 @@ class AKGNN(nn.Module):
             for k in range(transforms)
         )
         self.norms = nn.ModuleList(
-            nn.BatchNorm1d(size) if settings.batch_norm else nn.Identity()
+            BatchNorm(size) if settings.batch_norm else nn.Identity()
             for size in (width, hidden_channels)
         )
         self.layers = nn.ModuleList(
@@ -190,10 +212,13 @@ class AKGNN(nn.Module):
 
     @property
     def lambda_max(self) -> Tensor | None:
-        """λ of every layer, shape (K,), or (K, ways, groups); None for a kernel without."""
-        values = [cast(AKConv, layer).lambda_max for layer in self.layers]
-        known = [value for value in values if value is not None]
-        return torch.stack(known) if known else None
+        """λ of every layer, shape (K,), or (K, ways, groups); None for a kernel without.
+
+        Of several replicas, one such block each.
+        """
+        layers = [cast(AKConv, layer) for layer in self.layers]
+        known = [value for value in (layer.lambda_max for layer in layers) if value is not None]
+        return torch.stack(known, dim=layers[0].phi_by_way.dim() - 2) if known else None
 
     @property
     def kernel_starts(self) -> tuple[Start, ...]:
@@ -214,8 +239,8 @@ class AKGNN(nn.Module):
         """What each layer takes from neighbours, from -1 to 1; shape (K, ways · groups)."""
         layers = [cast(AKConv, layer) for layer in self.layers]
         first = layers[0]
-        phi = torch.stack([layer.phi.view(-1, first.groups) for layer in layers])
-        return first.shares(phi, graph).flatten(1)
+        phi = torch.stack([layer.phi_by_way for layer in layers], dim=-3)
+        return first.shares(phi, graph).flatten(-2)
 
     def forward(self, x: Tensor | CSR, graph: Graph, noise: Noise | None = None) -> Tensor:
         """Class scores (logits), shape (nodes, classes).
@@ -235,7 +260,24 @@ class AKGNN(nn.Module):
         h = self.transforms[0](self.drop_input(x, noise))
         if self.settings.share_weights:
             h = self.drop_transform(self._activate(h), noise)
+        if self.settings.is_chain:
+            return self._chain(h, graph, noise)
         return self._read_out(self._propagate(h, graph, noise))
+
+    def _chain(self, h: Tensor, graph: Graph, noise: Noise | None) -> Tensor:
+        """READOUT(H^(1), …, H^(K)) in one operation."""
+        settings = self.settings
+        keys = [cast(Dropout, drop).key(noise) for drop in self.drop_layers]
+        return adaptive_chain(
+            graph,
+            h,
+            [cast(AKConv, layer).weights(graph) for layer in self.layers],
+            readout=cast(Readout, settings.readout),
+            rate=settings.layer_dropout,
+            keys=keys,
+            normalisation=cast(Normalisation, settings.normalisation),
+            recompute=settings.recompute,
+        )
 
     def _propagate(self, h: Tensor, graph: Graph, noise: Noise | None) -> list[Tensor]:
         """H^(1) … H^(K)."""
@@ -259,6 +301,9 @@ class AKGNN(nn.Module):
             h = self._mix(h, graph, noise) + bias
         else:
             h = x.to_dense(transform.weight.dtype) if isinstance(x, CSR) else x
+            if transform.weight.dim() > h.dim():
+                # Features that all replicas share: each propagates its own.
+                h = h.expand(len(transform.weight), -1, -1)
             h = self._mix(h, graph, noise)
             h = transform(self.drop_input(self.norms[0](h), noise))
         h = self.norms[1](self._activate(h))
@@ -268,10 +313,11 @@ class AKGNN(nn.Module):
         """READOUT(H^(0), …, H^(K)) with H^(0) = h, on a processor some channels at a time."""
         settings = self.settings
         is_whole = h.device.type != "cpu" or settings.readout == "concat" or settings.layer_dropout
-        width = h.size(1) if is_whole else max(_FEWEST_CHANNELS, _NUMBERS_AT_ONCE // h.size(0))
-        parts = [part.contiguous() for part in h.split(width, dim=1)]
+        rows, channels = h.shape[:-1].numel(), h.size(-1)
+        width = channels if is_whole else max(_FEWEST_CHANNELS, _NUMBERS_AT_ONCE // rows)
+        parts = [part.contiguous() for part in h.split(width, dim=-1)]
         mixed = [self._read_out([part, *self._propagate(part, graph, noise)]) for part in parts]
-        return torch.cat(mixed, dim=1)
+        return torch.cat(mixed, dim=-1)
 
     def _commutes(self, noise: Noise | None) -> bool:
         """Whether nothing but linear maps lies between the features and the transform."""
@@ -283,14 +329,11 @@ class AKGNN(nn.Module):
     def _folded_transform(self) -> tuple[Tensor, Tensor | float]:
         """Weight and bias of the transform with the fixed normalisation in front of it."""
         linear, norm = cast(Linear, self.transforms[0]), self.norms[0]
-        bias: Tensor | float = 0.0 if linear.bias is None else linear.bias
-        if not isinstance(norm, nn.BatchNorm1d):
+        bias: Tensor | float = 0.0 if linear.bias is None else linear.bias.unsqueeze(-2)
+        if not isinstance(norm, BatchNorm):
             return linear.weight, bias
-        assert norm.running_mean is not None
-        assert norm.running_var is not None
-        scale = norm.weight * (norm.running_var + norm.eps).rsqrt()
-        shift = norm.bias - norm.running_mean * scale
-        return scale.unsqueeze(1) * linear.weight, shift @ linear.weight + bias
+        scale, shift = norm.fixed
+        return scale.unsqueeze(-1) * linear.weight, shift.unsqueeze(-2) @ linear.weight + bias
 
     def classify(self, h: Tensor, noise: Noise | None = None) -> Tensor:
         """Class scores from what `embed` gives."""
@@ -301,15 +344,26 @@ class AKGNN(nn.Module):
     def _read_out(self, outputs: list[Tensor]) -> Tensor:
         match self.settings.readout:
             case "sum":
-                return sum(outputs[1:], start=outputs[0])
+                return _summed(outputs)
             case "mean":
-                return sum(outputs[1:], start=outputs[0]) / len(outputs)
+                return _summed(outputs) / len(outputs)
             case "max":
                 return torch.stack(outputs).amax(0)
             case "concat":
-                return torch.cat(outputs, dim=1)
+                return torch.cat(outputs, dim=-1)
             case "last":
                 return outputs[-1]
 
     def _activate(self, h: Tensor) -> Tensor:
         return F.relu(h) if self.settings.activation == "relu" else F.leaky_relu(h)
+
+
+def _summed(signals: list[Tensor]) -> Tensor:
+    """Their sum, added up in place: a new signal for every addition would cost another pass."""
+    first, *others = signals
+    if not others:
+        return first
+    total = first + others[0]
+    for h in others[1:]:
+        total += h
+    return total

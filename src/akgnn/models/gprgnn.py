@@ -86,8 +86,9 @@ class GPRGNN(nn.Module):
     def forward(self, x: Tensor | CSR, graph: Graph, noise: Noise | None = None) -> Tensor:
         """Class scores (logits), shape (nodes, classes)."""
         h = self.drop_propagation(self.mlp(x, graph, noise), noise)
-        z: Tensor = self.gamma[0] * h
-        for weight in self.gamma[1:]:
+        first, *others = self.gamma[..., None, None].unbind(-3)
+        z: Tensor = first * h
+        for weight in others:
             h = adaptive_propagate(graph, h, 1.0)
             z = z + weight * h
         return z

@@ -74,7 +74,7 @@ class JKNet(nn.Module):
             h = F.relu(layer(drop(h, noise), graph))
             outputs.append(h)
         if self.settings.readout == "concat":
-            together = torch.cat(outputs, dim=1)
+            together = torch.cat(outputs, dim=-1)
         else:
             together = torch.stack(outputs).amax(0)
         out: Tensor = self.classifier(self.drops[-1](together, noise))

@@ -79,8 +79,8 @@ class PGSO(nn.Module):
 
     def shift(self, h: Tensor, graph: Graph) -> Tensor:
         """Apply the operator: one product with the fixed A, and scalings."""
-        m1, m2, m3, e1, e2, e3, a = self.phi.unbind()
-        degree = (graph.degree.to(h.dtype) + a).clamp_min(_SMALLEST_DEGREE).unsqueeze(1)
+        m1, m2, m3, e1, e2, e3, a = self.phi[..., None, None].unbind(-3)
+        degree = (graph.degree.to(h.dtype).unsqueeze(1) + a).clamp_min(_SMALLEST_DEGREE)
         u = degree**e3 * h
         mixed: Tensor = m2 * degree**e2 * (neighbour_sum(graph, u) + a * u)
         return (m1 * degree**e1 + m3) * h + mixed

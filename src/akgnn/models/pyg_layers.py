@@ -45,7 +45,7 @@ def global_noise(noise: Noise | None, place: int) -> Iterator[None]:
     if noise is None:
         yield
     else:
-        with global_seed(noise.key(place)):
+        with global_seed(int(noise.key(place))):
             yield
 
 

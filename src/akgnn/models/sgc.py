@@ -72,7 +72,7 @@ class SGC(nn.Module):
         h: Tensor = self.linear(x)
         for _ in range(self.settings.num_layers):
             h = adaptive_propagate(graph, h, 1.0)
-        return h + self.bias
+        return h + self.bias.unsqueeze(-2)
 
 
 class SSGC(nn.Module):
@@ -108,4 +108,4 @@ class SSGC(nn.Module):
         for _ in range(steps):
             h = adaptive_propagate(graph, h, 1.0)
             out = out + (1 - alpha) / steps * h
-        return out + self.bias
+        return out + self.bias.unsqueeze(-2)

@@ -16,26 +16,18 @@ a > 0, since a / c = 1; it keeps it at a = 0 too, where the formula reads 0 / 0.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import reduce
-from typing import Any, Literal
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from akgnn.csr import CSR
 from akgnn.errors import GraphError, SettingsError
 from akgnn.graph import Graph
-from akgnn.ops.neighbour_sum import check_signal, matmul
+from akgnn.ops.composed import Normalisation, Weight, composed_step
+from akgnn.ops.neighbour_sum import check_signal
+from akgnn.ops.triton_backend import is_fused
 
-Normalisation = Literal["sym", "row"]
-Weight = Tensor | float
-
-# Numbers in a block whose products stay in the processor's cache; 2 to 3 times as fast on large
-# signals as a batched product.
-_BLOCK = 2**18
+# Groups of fewer channels leave a GPU's threads idle in the fused op.
+_NARROWEST_GROUP = 8
 
 
 def adaptive_propagate(
@@ -56,21 +48,56 @@ def adaptive_propagate(
 
     Args:
         graph: Its edge weights must not be negative. The symmetric form needs an undirected one.
-        h: Node signals, shape (nodes, channels).
-        self_weight: a ≥ 0, one number or one per channel.
-        neighbour_weight: w of either sign, one number or one per channel.
+        h: Node signals, shape (nodes, channels), or (replicas, nodes, channels).
+        self_weight: a ≥ 0, one number, one per channel, or one for each of several equal groups of
+            channels. Weights that differ between replicas have one such row each, or the shape
+            (replicas, 1).
+        neighbour_weight: w of either sign, likewise.
         out_weight: v of either sign, of the nodes that a node's own edges lead to; row form only.
         normalisation: `"sym"` or `"row"`.
     """
-    check_signal(graph, h)
-    weights = {
-        "self_weight": self_weight,
-        "neighbour_weight": neighbour_weight,
-        **({} if out_weight is None else {"out_weight": out_weight}),
-    }
-    _check_kernel(graph, h, weights, normalisation)
-    out: Tensor = _AdaptivePropagate.apply(graph, h, normalisation, *weights.values())
-    return out
+    given = (self_weight, neighbour_weight, out_weight)
+    weights = checked_weights(graph, h, normalisation, *(x for x in given if x is not None))
+    groups = groups_if_fused(h, *weights)
+    if groups is not None and out_weight is None:
+        return _fused(graph, h, *weights, groups=groups, normalisation=normalisation)
+    return composed_step(graph, h, normalisation, *(_spread(x, h.size(-1)) for x in weights))
+
+
+def groups_if_fused(h: Tensor, *weights: Weight) -> int | None:
+    """The groups of channels that weights make, if the fused ops take them; else None."""
+    groups = max(_groups(weight) for weight in weights)
+    fits = h.numel() > 0 and (groups == 1 or h.size(-1) // groups >= _NARROWEST_GROUP)
+    return groups if fits and is_fused(h) else None
+
+
+def _fused(
+    graph: Graph, h: Tensor, a: Weight, w: Weight, *, groups: int, normalisation: Normalisation
+) -> Tensor:
+    from akgnn.ops.fused import fused_step
+
+    signal = h if h.dim() == 3 else h.unsqueeze(0)
+    own, others = (scalar_block(weight, signal.size(0), groups, h.device) for weight in (a, w))
+    return fused_step(graph, signal, own, others, normalisation).view_as(h)
+
+
+def scalar_block(weight: Weight, replicas: int, groups: int, device: torch.device) -> Tensor:
+    """A weight in the shape (replicas, groups) of the fused ops."""
+    if not isinstance(weight, Tensor):
+        return torch.full((replicas, groups), weight, dtype=torch.float32, device=device)
+    return weight.reshape(-1, _groups(weight)).float().expand(replicas, groups)
+
+
+def _groups(weight: Weight) -> int:
+    return weight.size(-1) if isinstance(weight, Tensor) and weight.dim() else 1
+
+
+def _spread(weight: Weight, channels: int) -> Weight:
+    """Weights of groups as weights of channels."""
+    groups = _groups(weight)
+    if not isinstance(weight, Tensor) or groups in (1, channels):
+        return weight
+    return weight.repeat_interleave(channels // groups, -1)
 
 
 def adaptive_propagate_reference(
@@ -105,9 +132,14 @@ def adaptive_propagate_reference(
     return torch.where(alone, h, left * total)
 
 
-def _check_kernel(
-    graph: Graph, h: Tensor, weights: Mapping[str, Weight], normalisation: Normalisation
-) -> None:
+def checked_weights(
+    graph: Graph, h: Tensor, normalisation: Normalisation, *given: Weight
+) -> list[Weight]:
+    """Self, neighbour and out weights, each as rows of groups; refuses what makes no step."""
+    check_signal(graph, h)
+    names = ("self_weight", "neighbour_weight", "out_weight")
+    rows = [x.reshape(-1) if isinstance(x, Tensor) and h.dim() == 2 else x for x in given]
+    weights = dict(zip(names, rows, strict=False))
     if normalisation not in ("sym", "row"):
         raise SettingsError(f"normalisation must be 'sym' or 'row', got {normalisation!r}.")
     if graph.has_negative_weights:
@@ -123,11 +155,8 @@ def _check_kernel(
     if normalisation == "sym" and "out_weight" in weights:
         raise SettingsError("out_weight needs normalisation='row'.")
     for name, weight in weights.items():
-        size = weight.numel() if isinstance(weight, Tensor) else 1
-        if size not in (1, h.size(1)):
-            raise SettingsError(
-                f"{name} must be one number or one for each of {h.size(1)} channels, got {size}."
-            )
+        if isinstance(weight, Tensor) and weight.numel() != 1:
+            _check_size(name, weight, h)
         if not isinstance(weight, Tensor) and not math.isfinite(weight):
             raise SettingsError(f"{name} must be finite, got {weight}.")
     a = weights["self_weight"]
@@ -135,194 +164,18 @@ def _check_kernel(
     is_negative = bool((a < 0).any()) if isinstance(a, Tensor) and a.device.type == "cpu" else False
     if is_negative or (not isinstance(a, Tensor) and a < 0):
         raise SettingsError(f"self_weight must not be negative, got {a}.")
+    return rows
 
 
-@dataclass(frozen=True)
-class _Way:
-    """The neighbours on one side of a node: those its edges come from, or those they lead to.
-
-    Attributes:
-        matrix: Whose row i holds i's neighbours on this side.
-        transpose: The same turned round, for the backward pass.
-        degree: Their weighted number, a column.
-        weight: What the sum over them is multiplied by.
-    """
-
-    matrix: CSR
-    transpose: CSR
-    degree: Tensor
-    weight: Weight
-
-    @property
-    def size(self) -> Tensor:
-        """Their share of c."""
-        w = self.weight
-        return (w.abs() if isinstance(w, Tensor) else abs(w)) * self.degree
-
-
-@dataclass(frozen=True)
-class _Kernel:
-    """The matrix Σ diag(left) · w A · diag(right) + diag(own) of one step, over one or two ways.
-
-    Scalings are columns that broadcast over the channels: one, or one per channel.
-
-    Attributes:
-        ways: The in-neighbours, and the out-neighbours where they count too.
-        inverse: 1 / c; 0 where c = 0, and for isolated nodes.
-        own: What a node keeps of itself, a / c; 1 where c = 0, and for isolated nodes.
-        left: Scales the sum over neighbours.
-        right: Scales a signal before it is summed; None for 1.
-    """
-
-    ways: tuple[_Way, ...]
-    inverse: Tensor
-    own: Tensor
-    left: Tensor
-    right: Tensor | None
-
-    @classmethod
-    def build(
-        cls, graph: Graph, h: Tensor, form: Normalisation, a: Weight, *weights: Weight
-    ) -> "_Kernel":
-        # Powers of degrees and sums over nodes need more digits than bfloat16 has.
-        dtype = torch.float64 if h.dtype == torch.float64 else torch.float32
-
-        def copied(weight: Weight) -> Weight:
-            # A weight that is changed in place later must not change the backward pass.
-            if isinstance(weight, Tensor):
-                return weight.to(dtype, copy=True).reshape(-1)
-            return weight
-
-        def way(graph: Graph, weight: Weight) -> _Way:
-            degree = graph.degree.to(dtype).unsqueeze(1)
-            return _Way(graph.adjacency, graph.transpose.adjacency, degree, copied(weight))
-
-        sides = (graph, graph.transpose) if len(weights) > 1 else (graph,)
-        ways = tuple(way(side, weight) for side, weight in zip(sides, weights, strict=True))
-        a = copied(a)
-        c = a + reduce(torch.add, (way.size for way in ways))
-        # An isolated node keeps its signal whatever a is. Left to the formula, its share of the
-        # gradient of a would be a difference of two numbers of the size of 1 / a.
-        # Written so that a NaN stays one and is found.
-        degree = reduce(torch.add, (way.degree for way in ways))
-        connected = ~((c <= 0) | (degree == 0))
-        inverse = torch.where(connected, 1 / c, 0)
-        own = torch.where(connected, a * inverse, 1)
-        left = inverse.sqrt() if form == "sym" else inverse
-        return cls(ways, inverse, own, left, left if form == "sym" else None)
-
-    def sum_neighbours(self, h: Tensor) -> list[Tensor]:
-        """The neighbours' part of each way, without its weight."""
-        return [_scaled_matmul(self.left, way.matrix, self.right, h) for way in self.ways]
-
-    def sum_neighbours_back(self, grad: Tensor) -> list[Tensor]:
-        """The same with the transposed matrices."""
-        return [_scaled_matmul(self.right, way.transpose, self.left, grad) for way in self.ways]
-
-    def add_own(self, neighbours: list[Tensor], h: Tensor) -> Tensor:
-        """Turn the neighbours' parts, in place, into the whole step."""
-        for way, part in zip(self.ways, neighbours, strict=True):
-            if isinstance(way.weight, Tensor) or way.weight != 1:
-                part.mul_(way.weight)
-        total, *others = neighbours
-        for part in others:
-            total.add_(part)
-        return total.addcmul_(self.own.to(h.dtype), h)
-
-
-def _scaled_matmul(left: Tensor | None, matrix: CSR, right: Tensor | None, h: Tensor) -> Tensor:
-    """The product diag(left) · matrix · diag(right) · h.
-
-    Scalings of one column are folded into the entries: one number an edge is far less traffic
-    than another pass over all channels.
-    """
-    if any(scale is not None and scale.size(1) > 1 for scale in (left, right)):
-        product = matmul(matrix, h if right is None else (right * h).to(h.dtype))
-        return product if left is None else product.mul_(left)
-    value = matrix.value
-    for scale, index in ((left, matrix.pattern.row), (right, matrix.pattern.col)):
-        if scale is not None:
-            factor = scale.view(-1).index_select(0, index)
-            value = factor if value is None else factor.mul_(value)
-    return matmul(CSR(matrix.pattern, value), h)
-
-
-def _dot(scale: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """The sum over nodes of scale · x · y, shape (1,), or (channels,) if scale has channels."""
-    x, y = x.to(scale.dtype), y.to(scale.dtype)
-    if scale.size(1) > 1:
-        return (scale * x * y).sum(0)
-    return torch.dot(scale.view(-1), _row_dots(x, y)).view(1)
-
-
-def _row_dots(x: Tensor, y: Tensor) -> Tensor:
-    """The dot product of each row of x with the same row of y."""
-    if x.device.type != "cpu":
-        return torch.einsum("nc,nc->n", x, y)
-    rows = max(1, _BLOCK // max(1, x.size(1)))
-    dots = [(a * b).sum(1) for a, b in zip(x.split(rows), y.split(rows), strict=True)]
-    return torch.cat(dots)
-
-
-class _AdaptivePropagate(torch.autograd.Function):
-    """Forward: one step. Backward, with c and the kernel's matrix M of the module docstring.
-
-    grad_h = Mᵀ grad
-    grad_a = Σ (h · grad - t) / c
-    grad_w = Σ h · (diag(right) Aᵀ diag(left) grad) - sign(w) Σ d t / c
-    where t, what passes through c, is (h_out · grad + h · grad_h) / 2 in the symmetric form
-    and h_out · grad in the row form. For grad_v read A for Aᵀ and e for d.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any, graph: Graph, h: Tensor, form: Normalisation, a: Weight, *weights: Weight
-    ) -> Tensor:
-        kernel = _Kernel.build(graph, h, form, a, *weights)
-        out = kernel.add_own(kernel.sum_neighbours(h), h)
-        ctx.kernel, ctx.form = kernel, form
-        if any(ctx.needs_input_grad[3:]):
-            learned = (x if isinstance(x, Tensor) else None for x in (a, *weights))
-            ctx.save_for_backward(h, out, *learned)
-        return out
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        kernel: _Kernel = ctx.kernel
-        a_learns, *weights_learn = ctx.needs_input_grad[3:]
-        neighbours = kernel.sum_neighbours_back(grad)
-        if not (a_learns or any(weights_learn)):
-            return None, kernel.add_own(neighbours, grad), None, None, *(None for _ in neighbours)
-
-        h, out, a, *weights = ctx.saved_tensors
-        ones = torch.ones_like(kernel.inverse)
-        # Taken now: `add_own` overwrites the neighbours' parts.
-        direct = [
-            _dot(ones, h, part) if learns else None
-            for part, learns in zip(neighbours, weights_learn, strict=True)
-        ]
-        grad_h = kernel.add_own(neighbours, grad)
-
-        def through_c(scale: Tensor) -> Tensor:
-            if ctx.form == "row":
-                return _dot(scale, out, grad)
-            return (_dot(scale, out, grad) + _dot(scale, h, grad_h)) / 2
-
-        grad_a = None
-        if a_learns:
-            grad_a = _fit(_dot(kernel.inverse, h, grad) - through_c(kernel.inverse), a)
-        grads: list[Tensor | None] = []
-        for way, weight, own in zip(kernel.ways, weights, direct, strict=True):
-            if own is None:
-                grads.append(None)
-                continue
-            sign = weight.sign().reshape(-1)
-            grads.append(_fit(own - sign * through_c(way.degree * kernel.inverse), weight))
-        return None, grad_h, None, grad_a, *grads
-
-
-def _fit(grad: Tensor, weight: Tensor) -> Tensor:
-    """Give a gradient the form of its weight: summed where one number serves all channels."""
-    total = grad.sum() if weight.numel() == 1 else grad
-    return total.reshape(weight.shape).to(weight.dtype)
+def _check_size(name: str, weight: Tensor, h: Tensor) -> None:
+    channels, groups = h.size(-1), _groups(weight)
+    replicas = (h.size(0),) if h.dim() == 3 else ()
+    if weight.shape != (*replicas, groups):
+        raise SettingsError(
+            f"{name} must be one number, or have a row for each of {h.size(0)} replicas, "
+            f"got shape {list(weight.shape)}."
+        )
+    if channels % groups:
+        raise SettingsError(
+            f"{name}: {channels} channels cannot be shared out evenly among {groups} groups."
+        )

@@ -2,111 +2,125 @@
 
 Whether the value at (node, channel) is dropped follows from (seed, step, place, node, channel) and
 the number of channels alone. So a mask is recomputed instead of stored, a run repeats and resumes
-exactly, and part of a graph drops what the whole graph drops.
+exactly, part of a graph drops what the whole graph drops, and a run drops the same whether it
+trains alone or beside others.
 
-The hash is splitmix64. One 64-bit word serves four neighbouring channels, 16 bits each, so a rate
-is exact to 1 / 65536.
+The hash, in 64-bit arithmetic that wraps round, with S the finaliser of splitmix64:
+
+    mix(v) = S(v + 0x9E3779B97F4A7C15)
+    key    = mix(mix(mix(seed) xor step) xor place)
+    T      = S((node · groups + group) · 0x9E3779B97F4A7C15)      groups = ceil(channels / 4)
+    w      = (T xor key) · (mix(key) | 1)
+    word   = w xor (w >> 32), the shift without sign
+
+T depends on the position alone and is kept for the next mask; what is left costs few passes. Lane l
+of a word, its bits 16 l to 16 l + 15 read as a signed number, decides over channel 4 · group + l:
+the value is dropped if the lane is below round(rate · 65536) - 32768. So a rate is exact to
+1 / 65536. T is even over all words, and the rest maps words to words one to one, so a mask is as
+even as T; masks of other keys are set apart by the multiplier.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from akgnn.csr import CSR
+from akgnn.csr import CSR, Pattern
 from akgnn.errors import SettingsError
+from akgnn.hashing import INCREMENT, Key, finalise_, fold_, mix
 
 _LANES = 4
 _LEVELS = 2**16
 # Enough words to share among threads, few enough to stay in the processor's cache.
 _WORDS_AT_ONCE = 2**16
-
-
-def _signed(word: int) -> int:
-    """The int64 with the same bits as this unsigned 64-bit word."""
-    word &= 2**64 - 1
-    return word - 2**64 if word >= 2**63 else word
-
-
-# splitmix64: its increment, then (shift, multiplier) of each round.
-_INCREMENT = _signed(0x9E3779B97F4A7C15)
-_ROUNDS = ((30, _signed(0xBF58476D1CE4E5B9)), (27, _signed(0x94D049BB133111EB)), (31, 1))
+# The most words of T that are kept for one shape of signal, and for how many shapes: 128 MiB.
+_MOST_WORDS_KEPT, _MOST_SHAPES_KEPT = 2**21, 8
 
 
 @dataclass(frozen=True)
 class Noise:
     """What tells one training step's masks from another's.
 
+    Several runs that train side by side have one tensor of seeds and one of steps, int64.
+
     Attributes:
         seed: Of the run.
         step: Counts the steps of the run.
     """
 
-    seed: int
-    step: int = 0
+    seed: Key
+    step: Key = 0
 
-    def key(self, place: int) -> int:
-        """The 64-bit key of one place in the model where values are dropped."""
-        key = 0
-        for part in (self.seed, self.step, place):
-            key = _mix_int(key ^ part)
-        return key
+    def key(self, place: int) -> Key:
+        """The 64-bit key of one place in the model where values are dropped; one for each run."""
+        return mix(self._key_of_step ^ place)
+
+    @cached_property
+    def _key_of_step(self) -> Key:
+        return mix(mix(self.seed) ^ self.step)
 
 
-def dropout(h: Tensor, rate: float, key: int, node_ids: Tensor | None = None) -> Tensor:
+def dropout(h: Tensor, rate: float, key: Key, node_ids: Tensor | None = None) -> Tensor:
     """Set values to 0 with probability `rate` and scale the others up to keep the mean.
 
     Args:
-        h: Shape (nodes, channels).
+        h: Shape (nodes, channels), or (replicas, nodes, channels).
         rate: Probability of dropping, at least 0 and below 1.
-        key: From `Noise.key`.
+        key: From `Noise.key`; one for each replica.
         node_ids: The number of each row's node in the whole graph; 0, 1, … if not given.
     """
     check_rate("rate", rate)
-    if h.dim() != 2:
-        raise SettingsError(f"Dropout takes (nodes, channels), got shape {list(h.shape)}.")
+    if h.dim() not in (2, 3):
+        raise SettingsError(
+            f"Dropout takes (nodes, channels), or (replicas, nodes, channels), "
+            f"got shape {list(h.shape)}."
+        )
     if rate == 0 or h.numel() == 0:
         return h
+    replicas, keys = (h.size(0) if h.dim() == 3 else 1), _number_of(key)
+    if replicas != keys:
+        raise SettingsError(f"{replicas} replicas need as many keys, got {keys}.")
     out: Tensor = _Dropout.apply(h, rate, key, node_ids)
     return out
 
 
-def dropout_entries(x: CSR, rate: float, key: int, node_ids: Tensor | None = None) -> Tensor:
+def dropout_entries(x: CSR, rate: float, key: Key, node_ids: Tensor | None = None) -> Tensor:
     """The entries of a sparse `x` after the dropout that `dropout` would do to it written densely.
 
     Args:
         x: Features, one row a node.
         rate: Probability of dropping, at least 0 and below 1.
-        key: From `Noise.key`.
+        key: From `Noise.key`. Several make as many rows of entries, one for each replica.
         node_ids: The number of each row's node in the whole graph; 0, 1, … if not given.
     """
     check_rate("rate", rate)
-    groups = -(-x.shape[1] // _LANES)
     dtype = torch.float32 if x.value is None else x.value.dtype
-    out = torch.empty(x.num_entries, dtype=dtype, device=x.device)
+    out = torch.empty(_number_of(key), x.num_entries, dtype=dtype, device=x.device)
     threshold, scale = _threshold(rate)
-    for start in range(0, x.num_entries, _WORDS_AT_ONCE):
-        part = slice(start, start + _WORDS_AT_ONCE)
-        node, channel = x.pattern.row[part].long(), x.pattern.col[part].long()
-        node = node if node_ids is None else node_ids[node].long()
-        words = _mix_(node.mul_(groups).add_(channel >> 2), key)
-        # The lane of each channel, moved to the lowest 16 bits and read with its sign.
-        lanes = words.bitwise_right_shift_(channel.bitwise_and_(3).mul_(16)).to(torch.int16)
-        torch.ge(lanes, threshold, out=out[part])
+    keys = _keys(key, x.device)
+    for part, positions, shifts in _entries(x, node_ids):
+        for replicas, *pair in keys:
+            # The lane of each channel, moved to the lowest 16 bits and read with its sign.
+            lanes = _keyed(positions, *pair).bitwise_right_shift_(shifts).to(torch.int16)
+            torch.ge(lanes, threshold, out=out[replicas, part].unsqueeze(-1))
     out.mul_(scale)
-    return out if x.value is None else out.mul_(x.value)
+    if x.value is not None:
+        out.mul_(x.value)
+    return out if isinstance(key, Tensor) and key.dim() else out.squeeze(0)
 
 
-def kept_nodes(number: int, rate: float, key: int, device: torch.device) -> Tensor:
+def kept_nodes(number: int, rate: float, key: Key, device: torch.device) -> Tensor:
     """Which of so many nodes are kept when each is dropped with probability `rate`.
 
     Args:
         number: Of nodes.
         rate: Probability of dropping, at least 0 and below 1.
-        key: From `Noise.key`.
+        key: From `Noise.key`. Several make as many rows, one for each replica.
         device: Of the result.
     """
     check_rate("rate", rate)
@@ -114,14 +128,24 @@ def kept_nodes(number: int, rate: float, key: int, device: torch.device) -> Tens
     return hashed(number, key, device) >= round(rate * 2**64) - 2**63
 
 
-def hashed(number: int, key: int, device: torch.device) -> Tensor:
-    """So many 64-bit words of the sequence that `key` starts, for other draws than dropout's."""
-    return _mix_(torch.arange(number, device=device), key)
+def hashed(number: int, key: Key, device: torch.device) -> Tensor:
+    """So many 64-bit words of the sequence that `key` starts, for other draws than dropout's.
+
+    Several keys make as many rows.
+    """
+    return _sequence_(torch.arange(number, device=device), key)
 
 
-def hashed_at(places: Tensor, key: int) -> Tensor:
-    """The words that `hashed` gives at these places of its sequence."""
-    return _mix_(places.clone(), key)
+def hashed_at(places: Tensor, key: Key) -> Tensor:
+    """The words that `hashed` gives at these places of its sequence, which is splitmix64's."""
+    return _sequence_(places.clone(), key)
+
+
+def _sequence_(places: Tensor, key: Key) -> Tensor:
+    counter = places.mul_(INCREMENT)
+    if isinstance(key, Tensor) and key.dim():
+        return finalise_(counter + key.unsqueeze(-1))
+    return finalise_(counter.add_(key))
 
 
 def check_rate(name: str, rate: float) -> None:
@@ -131,8 +155,10 @@ def check_rate(name: str, rate: float) -> None:
 
 
 class _Dropout(torch.autograd.Function):
+    """The backward pass hashes again: that takes no longer than to write the mask and fetch it."""
+
     @staticmethod
-    def forward(ctx: Any, h: Tensor, rate: float, key: int, node_ids: Tensor | None) -> Tensor:
+    def forward(ctx: Any, h: Tensor, rate: float, key: Key, node_ids: Tensor | None) -> Tensor:
         ctx.rate, ctx.key, ctx.node_ids = rate, key, node_ids
         return _drop(h, rate, key, node_ids)
 
@@ -142,53 +168,112 @@ class _Dropout(torch.autograd.Function):
         return _drop(grad, ctx.rate, ctx.key, ctx.node_ids), None, None, None
 
 
-def _drop(h: Tensor, rate: float, key: int, node_ids: Tensor | None) -> Tensor:
+def _drop(h: Tensor, rate: float, key: Key, node_ids: Tensor | None) -> Tensor:
     """Drop block by block, so that words and masks never leave the cache."""
     threshold, scale = _threshold(rate)
     out = torch.empty_like(h, memory_format=torch.contiguous_format)
-    for rows, words in _words(h, key, node_ids):
-        lanes = words.view(torch.int16)[:, : h.size(1)]
-        mask = torch.ge(lanes, threshold, out=out[rows])
-        mask.mul_(h[rows]).mul_(scale)
+    zero = h.new_zeros(())
+    signal, result = (t if t.dim() == 3 else t.unsqueeze(0) for t in (h, out))
+    keys = _keys(key, h.device)
+    for rows, positions in _blocks(h, node_ids):
+        for replicas, *pair in keys:
+            lanes = _keyed(positions, *pair).view(torch.int16)[..., : h.size(-1)]
+            mask = torch.ge(lanes, threshold, out=result[replicas, rows])
+            # Mask, signal and scale in one pass.
+            torch.addcmul(zero, mask, signal[replicas, rows], value=scale, out=mask)
     return out
 
 
-def _words(h: Tensor, key: int, node_ids: Tensor | None) -> Iterator[tuple[slice, Tensor]]:
-    """Blocks of rows, each with its hashed words: one word for four channels."""
-    groups = -(-h.size(1) // _LANES)
-    rows_at_once = max(1, _WORDS_AT_ONCE // max(groups, 1)) if h.device.type == "cpu" else h.size(0)
-    group = torch.arange(groups, device=h.device)
-    for start in range(0, h.size(0), max(rows_at_once, 1)):
-        stop = min(start + rows_at_once, h.size(0))
-        if node_ids is None:
-            counter = torch.arange(start * groups, stop * groups, device=h.device)
+def _number_of(key: Key) -> int:
+    return key.numel() if isinstance(key, Tensor) else 1
+
+
+def _keys(key: Key, device: torch.device) -> list[tuple[slice, Key, Key]]:
+    """Keys with their multipliers, and which replicas they are for.
+
+    One by one on a processor, where a replica's words stay in the cache; all at once on a GPU.
+    """
+    if not isinstance(key, Tensor):
+        return [(slice(0, 1), key, mix(key) | 1)]
+    keys = key.to(device).view(-1)
+    multipliers = mix(keys) | 1
+    if device.type != "cpu":
+        return [(slice(0, len(keys)), keys.view(-1, 1, 1), multipliers.view(-1, 1, 1))]
+    pairs = zip(keys.tolist(), multipliers.tolist(), strict=True)
+    return [(slice(number, number + 1), *pair) for number, pair in enumerate(pairs)]
+
+
+def _keyed(positions: Tensor, key: Key, multiplier: Key) -> Tensor:
+    """The words at positions T under each key, shape (keys, *positions.shape)."""
+    words = torch.bitwise_xor(positions.unsqueeze(0), key)
+    return fold_(words.mul_(multiplier), 32)
+
+
+def _blocks(h: Tensor, node_ids: Tensor | None) -> Iterator[tuple[slice, Tensor]]:
+    """Blocks of rows, each with its positions T: one word for four channels."""
+    rows, groups = h.size(-2), -(-h.size(-1) // _LANES)
+    at_once = max(1, _WORDS_AT_ONCE // groups) if h.device.type == "cpu" else rows
+    is_kept = node_ids is None and rows * groups <= _MOST_WORDS_KEPT
+    whole = _positions_of_shape(rows, groups, h.device) if is_kept else None
+    for start in range(0, rows, at_once):
+        block = slice(start, min(start + at_once, rows))
+        if whole is None:
+            nodes = torch.arange(block.start, block.stop, device=h.device)
+            nodes = nodes if node_ids is None else node_ids[block].long()
+            yield block, _positions(nodes, groups)
         else:
-            counter = node_ids[start:stop, None].long() * groups + group
-        yield slice(start, stop), _mix_(counter.view(-1, groups), key)
+            yield block, whole[block]
 
 
-def _mix_(counter: Tensor, key: int) -> Tensor:
-    """The words number `counter` of the splitmix64 sequence that starts at `key`, in place."""
-    words = counter.mul_(_INCREMENT).add_(key)
-    shifted = torch.empty_like(words)
-    for shift, multiplier in _ROUNDS:
-        torch.bitwise_right_shift(words, shift, out=shifted)
-        # int64 shifts copy the sign in; an unsigned shift would not.
-        words.bitwise_xor_(shifted.bitwise_and_(2 ** (64 - shift) - 1))
-        if multiplier != 1:
-            words.mul_(multiplier)
-    return words
+@lru_cache(maxsize=_MOST_SHAPES_KEPT)
+def _positions_of_shape(rows: int, groups: int, device: torch.device) -> Tensor:
+    return _positions(torch.arange(rows, device=device), groups)
 
 
-def _mix_int(value: int) -> int:
-    """One splitmix64 step of a single number, as a signed 64-bit integer."""
-    word = (value + _INCREMENT) & (2**64 - 1)
-    for shift, multiplier in _ROUNDS:
-        word = ((word ^ (word >> shift)) * multiplier) & (2**64 - 1)
-    return _signed(word)
+def _positions(nodes: Tensor, groups: int) -> Tensor:
+    """T of every group of channels of these nodes, shape (nodes, groups)."""
+    counter = nodes.unsqueeze(1) * groups + torch.arange(groups, device=nodes.device)
+    return finalise_(counter.mul_(INCREMENT))
+
+
+def _entries(x: CSR, node_ids: Tensor | None) -> Iterator[tuple[slice, Tensor, Tensor]]:
+    """Blocks of entries, each with the positions T and the shifts to the lanes, as columns."""
+    kept = None
+    if node_ids is None and x.num_entries <= _MOST_WORDS_KEPT:
+        kept = _KEPT_ENTRIES.get(x.pattern)
+        if kept is None:
+            kept = _KEPT_ENTRIES[x.pattern] = _entry_positions(x.pattern, slice(None), None)
+    at_once = _WORDS_AT_ONCE if x.device.type == "cpu" else max(1, x.num_entries)
+    for start in range(0, x.num_entries, at_once):
+        part = slice(start, start + at_once)
+        if kept is None:
+            yield part, *_entry_positions(x.pattern, part, node_ids)
+        else:
+            yield part, kept[0][part], kept[1][part]
+
+
+# They live as long as the pattern that they belong to.
+_KEPT_ENTRIES: WeakKeyDictionary[Pattern, tuple[Tensor, Tensor]] = WeakKeyDictionary()
+
+
+def _entry_positions(
+    pattern: Pattern, part: slice, node_ids: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """T of some entries, and how far the lane of their channel lies from the lowest."""
+    groups = -(-pattern.shape[1] // _LANES)
+    node, channel = pattern.row[part].long(), pattern.col[part].long()
+    node = node if node_ids is None else node_ids[node].long()
+    positions = finalise_(node.mul_(groups).add_(channel >> 2).mul_(INCREMENT))
+    return positions.unsqueeze(1), channel.bitwise_and_(3).mul_(16).unsqueeze(1)
+
+
+def dropped_lanes(rate: float) -> tuple[int, float]:
+    """How many of 65536 lanes are dropped, and what kept values are multiplied by."""
+    dropped = min(round(rate * _LEVELS), _LEVELS - 1)
+    return dropped, _LEVELS / (_LEVELS - dropped)
 
 
 def _threshold(rate: float) -> tuple[int, float]:
     """The lowest 16-bit lane (signed) that is kept, and what kept values are multiplied by."""
-    dropped = min(round(rate * _LEVELS), _LEVELS - 1)
-    return dropped - _LEVELS // 2, _LEVELS / (_LEVELS - dropped)
+    dropped, scale = dropped_lanes(rate)
+    return dropped - _LEVELS // 2, scale

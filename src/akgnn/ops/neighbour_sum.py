@@ -3,7 +3,7 @@
 `matmul` picks the fastest way that PyTorch offers on each device:
 
 - CPU, float32 and lower: `embedding_bag`, which adds up the rows that a CSR row names. It was
-  2 to 10 times as fast as the sparse products (see benchmarks/epoch.py), with and without weights.
+  2 to 10 times as fast as the sparse products (see docs/performance.md), with and without weights.
 - CPU, float64: PyTorch's CSR product; `embedding_bag` has no fast path there.
 - GPU: PyTorch's CSR product.
 """
@@ -29,7 +29,7 @@ def neighbour_sum(graph: Graph, h: Tensor) -> Tensor:
 
     Args:
         graph: The graph whose adjacency A is.
-        h: Node signals, shape (nodes, channels).
+        h: Node signals, shape (nodes, channels), or (replicas, nodes, channels).
     """
     check_signal(graph, h)
     out: Tensor = _NeighbourSum.apply(graph, h)
@@ -39,7 +39,7 @@ def neighbour_sum(graph: Graph, h: Tensor) -> Tensor:
 def check_signal(graph: Graph, h: Tensor) -> None:
     """Refuse a signal that does not have one row of floating-point channels for each node."""
     check_tensor("The signal", h)
-    if h.dim() != 2 or h.size(0) != graph.num_nodes:
+    if h.dim() not in (2, 3) or h.size(-2) != graph.num_nodes:
         raise GraphError(
             f"Node signals must have shape ({graph.num_nodes}, channels) for this graph, "
             f"got {list(h.shape)}."
@@ -53,13 +53,34 @@ def check_signal(graph: Graph, h: Tensor) -> None:
 
 
 def matmul(matrix: CSR, h: Tensor) -> Tensor:
-    """The product of a sparse matrix and a dense `h`, shape (columns, channels); no gradient."""
-    pattern, value = matrix.pattern, matrix.value
+    """The product of a sparse matrix and a dense `h`, shape (columns, channels); no gradient.
+
+    Of several replicas, `h` has the shape (replicas, columns, channels), and the matrix may have
+    entries of its own for each of them.
+    """
+    rowptr, col, value = matrix.pattern.rowptr, matrix.pattern.col, matrix.value
+    if h.dim() == 2:
+        return _product(rowptr, col, value, matrix.shape, h)
+    # Replicas lie one below the other, so all of them are one product.
+    number, (rows, columns) = h.size(0), matrix.shape
+    rowptr, col = matrix.pattern.side_by_side(number)
+    if value is not None:
+        value = value.expand(number, -1).reshape(-1)
+    shape = (number * rows, number * columns)
+    return _product(rowptr, col, value, shape, h.reshape(-1, h.size(2))).view(number, rows, -1)
+
+
+def _product(
+    rowptr: Tensor, col: Tensor, value: Tensor | None, shape: tuple[int, int], h: Tensor
+) -> Tensor:
+    # Both arrays in one type: they differ only where there are more than 2^31 entries.
+    if rowptr.dtype != col.dtype:
+        rowptr, col = rowptr.long(), col.long()
     if h.device.type == "cpu" and h.dtype in _EMBEDDING_BAG_DTYPES:
         return F.embedding_bag(
-            pattern.col,
+            col,
             h.contiguous(),
-            pattern.rowptr,
+            rowptr,
             mode="sum",
             include_last_offset=True,
             per_sample_weights=None if value is None else value.to(h.dtype),
@@ -67,10 +88,10 @@ def matmul(matrix: CSR, h: Tensor) -> Tensor:
     _silence_beta_warning()
     # The arrays were checked when the matrix was built; checking again would cost a pass.
     csr = torch.sparse_csr_tensor(
-        pattern.rowptr,
-        pattern.col,
-        h.new_ones(matrix.num_entries) if value is None else value.to(h.dtype),
-        size=matrix.shape,
+        rowptr,
+        col,
+        h.new_ones(len(col)) if value is None else value.to(h.dtype),
+        size=shape,
         check_invariants=False,
     )
     return csr @ h

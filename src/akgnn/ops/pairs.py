@@ -16,6 +16,7 @@ from torch.autograd.function import once_differentiable
 from akgnn.csr import CSR, Pattern, rowptr_from_rows
 from akgnn.errors import GraphError
 from akgnn.graph import Graph
+from akgnn.hashing import Key
 from akgnn.ops.dropout import hashed
 from akgnn.ops.neighbour_sum import matmul
 
@@ -43,7 +44,7 @@ class Pairs(Protocol):
         """⟨z_i, z_j⟩ of each pair."""
         ...
 
-    def softplus_sum(self, z: Tensor, inner: Tensor, key: int) -> Tensor:
+    def softplus_sum(self, z: Tensor, inner: Tensor, key: Key) -> Tensor:
         """Σ log(1 + exp ⟨z_i, z_j⟩) over all i and j of the graph, exactly or from a sample."""
         ...
 
@@ -69,7 +70,7 @@ class AllPairs:
         """⟨z_i, z_j⟩ of each pair."""
         return (z @ z.T).view(-1).index_select(0, self.place)
 
-    def softplus_sum(self, z: Tensor, inner: Tensor, key: int) -> Tensor:
+    def softplus_sum(self, z: Tensor, inner: Tensor, key: Key) -> Tensor:
         """Exact: each pair counts twice, and the diagonal once."""
         return 2 * F.softplus(inner).sum() + F.softplus(z.square().sum(1)).sum()
 
@@ -144,7 +145,7 @@ class ListedPairs:
         """⟨z_i, z_j⟩ of each pair."""
         return (z.index_select(0, self.row) * z.index_select(0, self.col)).sum(1)
 
-    def softplus_sum(self, z: Tensor, inner: Tensor, key: int) -> Tensor:
+    def softplus_sum(self, z: Tensor, inner: Tensor, key: Key) -> Tensor:
         """Estimated without bias from as many random pairs of all as are listed."""
         drawn = hashed(2 * len(self.row), key, z.device).remainder_(self.num_nodes)
         one, other = z.index_select(0, drawn).chunk(2)

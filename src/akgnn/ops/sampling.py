@@ -4,10 +4,11 @@ import torch
 from torch import Tensor
 
 from akgnn.graph import Graph
+from akgnn.hashing import Key
 from akgnn.ops.dropout import hashed
 
 
-def sample_neighbours(graph: Graph, fan_out: int, key: int) -> Tensor:
+def sample_neighbours(graph: Graph, fan_out: int, key: Key) -> Tensor:
     """The `edge_index` of a graph in which each node keeps at most `fan_out` in-neighbours.
 
     Args:
@@ -23,7 +24,7 @@ def sample_neighbours(graph: Graph, fan_out: int, key: int) -> Tensor:
     return graph.edge_index[:, order[rank < fan_out]]
 
 
-def sample_edges(graph: Graph, keep: float, key: int) -> Graph:
+def sample_edges(graph: Graph, keep: float, key: Key) -> Graph:
     """The graph with a random share `keep` of its undirected edges, both directions together.
 
     Args:

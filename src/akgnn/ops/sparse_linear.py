@@ -16,9 +16,9 @@ def sparse_linear(x: CSR, weight: Tensor) -> Tensor:
 
     Args:
         x: Features, shape (nodes, in_channels).
-        weight: Shape (in_channels, out_channels).
+        weight: Shape (in_channels, out_channels), or (replicas, in_channels, out_channels).
     """
-    if weight.dim() != 2 or weight.size(0) != x.shape[1]:
+    if weight.dim() not in (2, 3) or weight.size(-2) != x.shape[1]:
         raise DataError(
             f"The weight must have shape ({x.shape[1]}, out_channels) for these features, "
             f"got {list(weight.shape)}."

@@ -6,13 +6,14 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from akgnn.hashing import Key
 from akgnn.ops.dropout import hashed
 
 # Nearer to 0 or 1 a probability has no usable gradient in float32.
 _MARGIN = 1e-6
 
 
-def straight_through_bernoulli(p: Tensor, temperature: float, key: int) -> Tensor:
+def straight_through_bernoulli(p: Tensor, temperature: float, key: Key) -> Tensor:
     """Ones with probability p and zeros otherwise, differentiable in p.
 
     With v drawn evenly from (0, 1), the relaxed coin at temperature T and the one it rounds to are
@@ -31,7 +32,7 @@ def straight_through_bernoulli(p: Tensor, temperature: float, key: int) -> Tenso
     return out
 
 
-def evenly(number: int, key: int, like: Tensor) -> Tensor:
+def evenly(number: int, key: Key, like: Tensor) -> Tensor:
     """So many draws from (0, 1), of the device and dtype of `like`: 32 bits of the hash each."""
     words = hashed(-(-number // 2), key, like.device).view(torch.int32)[:number]
     draws = words.to(like.dtype).add_(2**31 + 0.5).div_(2**32)

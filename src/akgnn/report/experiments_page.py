@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from akgnn.bench.record import read_records
 from akgnn.errors import RunFolderError
 from akgnn.experiments.bundled import spec_names
 from akgnn.experiments.record import Record
@@ -16,7 +17,11 @@ from akgnn.report.findings import findings_of
 from akgnn.report.page import Page
 from akgnn.report.response import responses_of
 from akgnn.report.run_times import run_times_of
+from akgnn.report.speed import speed_of
 from akgnn.report.tables import Table, device_of, table_of
+
+# Where `akgnn bench` keeps its records, beside those of experiments.
+BENCH_FOLDER = "bench"
 
 
 def experiments_page(
@@ -45,12 +50,17 @@ def experiments_page(
     names = [section.name for section in sections]
     tables = [section for section in sections if isinstance(section, Table)]
     responses = responses_of([result for _, results in measured for result in results], data_root)
+    benchmarks = read_records(folder / BENCH_FOLDER)
+    speed = speed_of(benchmarks)
+    skipped = (*contents.skipped, *benchmarks.skipped)
+    figures = [section for section in sections if isinstance(section, Figure)]
     shown: dict[str, Any] = {
         "sections": sections,
         "findings": findings_of(tables),
         "run_times": run_times_of(tables),
         "summary": _summary(contents.records),
-        "skipped": contents.skipped,
+        "speed": speed,
+        "skipped": skipped,
         "commands": [f"akgnn reproduce {name} --out {folder.name}" for name in names],
     }
     counts = {"records": len(contents.records), "experiments": names}
@@ -58,9 +68,9 @@ def experiments_page(
         "Measured results",
         "experiments.html",
         shown,
-        figures=tuple(section for section in sections if isinstance(section, Figure)),
+        figures=(*figures, speed.figure) if speed else tuple(figures),
         responses=tuple(responses),
-        warnings=contents.skipped,
+        warnings=skipped,
         counts=counts,
     )
 

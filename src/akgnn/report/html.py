@@ -11,13 +11,16 @@ import os
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from akgnn import __version__
 from akgnn.errors import MissingExtraError, RunFolderError
 from akgnn.plain_json import without_nan
 from akgnn.report import values
 from akgnn.report.page import Page
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _SCRIPTS = ("theme.js", "tables.js", "charts.js", "response.js")
 _FILTERS = ("number", "signed", "p_value", "spread", "count", "pairs")
@@ -37,32 +40,42 @@ def check_out(out: Path) -> None:
         raise RunFolderError(f"Cannot write {out}: there is no folder {out.parent}.")
 
 
-def render(page: Page) -> str:
-    """The page as HTML."""
+def environment() -> "Environment":
+    """The templates, with everything escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
-    from plotly.offline import get_plotlyjs
 
-    environment = Environment(
+    found = Environment(
         loader=PackageLoader("akgnn.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update({name: getattr(values, name) for name in _FILTERS})
-    early, scripts = _asset("early.js"), [get_plotlyjs(), *map(_asset, _SCRIPTS)]
-    return environment.get_template(page.template).render(
-        **page.shown,
-        figures=page.figures,
-        responses=page.responses,
-        title=page.title,
-        version=__version__,
-        policy=_policy([early, *scripts]),
-        style=Markup(_asset("page.css")),
-        early=Markup(early),
-        scripts=[Markup(script) for script in scripts],
-        drawn=Markup(json_for_html(page.drawn)),
+    found.filters.update({name: getattr(values, name) for name in _FILTERS})
+    return found
+
+
+def render(page: Page) -> str:
+    """The page as HTML."""
+    from markupsafe import Markup
+    from plotly.offline import get_plotlyjs
+
+    early, scripts = asset("early.js"), [get_plotlyjs(), *map(asset, _SCRIPTS)]
+    return (
+        environment()
+        .get_template(page.template)
+        .render(
+            **page.shown,
+            figures=page.figures,
+            responses=page.responses,
+            title=page.title,
+            version=__version__,
+            policy=_policy([early, *scripts]),
+            style=Markup(asset("page.css")),
+            early=Markup(early),
+            scripts=[Markup(script) for script in scripts],
+            drawn=Markup(json_for_html(page.drawn)),
+        )
     )
 
 
@@ -85,7 +98,8 @@ def json_for_html(content: Any) -> str:
     return text
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """The text of a file that is part of every page."""
     return (files("akgnn.report") / "assets" / name).read_text(encoding="utf-8")
 
 

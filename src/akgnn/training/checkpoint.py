@@ -20,7 +20,7 @@ from safetensors.torch import save as save_tensors
 
 from akgnn.errors import CheckpointError, RunFolderError
 from akgnn.training.folder_lock import folder_lock
-from akgnn.training.loop import Snapshot, Weights
+from akgnn.training.progress import Snapshot, Weights
 from akgnn.training.record import number, parse_history, reading, text
 
 RUN_FILE = "run.json"

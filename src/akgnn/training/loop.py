@@ -1,31 +1,26 @@
 """The training loop."""
 
 import math
-import time
-from collections.abc import Callable, Sequence
-from copy import deepcopy
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from akgnn.data.node_data import NodeData
-from akgnn.errors import CheckpointError, DivergedError, SettingsError
-from akgnn.layers.kernels import Start
+from akgnn.errors import SettingsError
 from akgnn.models.akgnn import AKGNN
 from akgnn.ops.dropout import Noise
-from akgnn.training.early_stopping import EarlyStopping
 from akgnn.training.history import History
 from akgnn.training.metrics import accuracy, logits_roc_auc, macro_f1
-from akgnn.training.optimizer import load_optimizer, optimizer_tensors
+from akgnn.training.optimizer import optimizer_tensors
+from akgnn.training.progress import Progress, Snapshot, Stopwatch, copied
 from akgnn.training.settings import TrainSettings
-from akgnn.training.starts import TriedStart, begin_trial, starts_of, tried_starts
+from akgnn.training.starts import TriedStart, tried_starts
 from akgnn.training.strategies.supervised import Strategy, Supervised
-
-Weights = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -66,17 +61,6 @@ class FitResult:
     history: History
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """Everything needed to go on after some epoch as if nothing had happened."""
-
-    weights: Weights
-    best_weights: Weights
-    optimizer: Weights
-    history: History
-    seconds: float
-
-
 def fit(
     model: nn.Module,
     data: NodeData,
@@ -100,61 +84,22 @@ def fit(
             snapshot. It may end the training by raising an error.
     """
     settings, strategy = settings or TrainSettings(), strategy or Supervised()
-    starts = starts_of(model, settings)
     check_stopping(settings, data)
-    initial = _copied(model.state_dict())
-    progress = _Progress(initial, settings, resume)
-    history = progress.history
-    for number in range(history.start[-1] if history.start else 0, len(starts)):
-        model.load_state_dict(initial)
-        trial = begin_trial(model, data.graph, starts[number], settings)
-        # The epochs of earlier starts, which this one knows nothing of.
-        before = sum(start < number for start in history.start)
-        if resume is not None:
-            model.load_state_dict(resume.weights)
-            load_optimizer(trial.optimizer, resume.optimizer)
-            _replay(trial.stopping, history, before)
-            resume = None
-        while not trial.is_over(epoch := len(history) - before):
-            trial.prepare(epoch)
-            loss = _train_epoch(model, data, trial.optimizer, strategy, Noise(seed, epoch))
-            row = _measure(model, data)
-            _check_finite(epoch, loss, row["val_loss"], settings)
-            trial.stopping.improves(epoch, row["val_loss"], row[trial.stopping.column])
-            progress.add(row | ({"start": number} if len(starts) > 1 else {}), model)
-            if after_epoch is not None:
-                after_epoch(history, partial(progress.snapshot, model, trial.optimizer))
-
-    model.load_state_dict(progress.best)
-    return _result(model, data, starts, progress)
+    run, watch = Progress(model, data.graph, settings, resume), Stopwatch()
+    while run.goes_on():
+        optimizer = run.trial.optimizer
+        loss = train_epoch(model, data, optimizer, strategy, Noise(seed, run.epoch))
+        if run.take_in(loss, _measure(model, data)):
+            run.best = copied(model.state_dict())
+        run.seconds += watch.lap()
+        if after_epoch is not None:
+            after_epoch(run.history, partial(_snapshot, run))
+    run.seconds += watch.lap()
+    return result_of(run, data)
 
 
-class _Progress:
-    """What training has come to so far, over all starts."""
-
-    def __init__(self, weights: Weights, settings: TrainSettings, resume: Snapshot | None) -> None:
-        self.chosen = EarlyStopping(settings.patience, settings.stop_on)
-        self.history, self.best, seconds = History(), weights, 0.0
-        if resume is not None:
-            self.history, self.best = deepcopy(resume.history), resume.best_weights
-            seconds = resume.seconds
-            _replay(self.chosen, self.history)
-        self._started = time.perf_counter() - seconds
-
-    @property
-    def seconds(self) -> float:
-        return time.perf_counter() - self._started
-
-    def add(self, row: dict[str, Any], model: nn.Module) -> None:
-        """Take in one epoch, and keep the weights if it is the best."""
-        self.history.append(**row)
-        epoch = len(self.history) - 1
-        if self.chosen.improves(epoch, row["val_loss"], row[self.chosen.column]):
-            self.best = _copied(model.state_dict())
-
-    def snapshot(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> Snapshot:
-        state, history = optimizer_tensors(optimizer), deepcopy(self.history)
-        return Snapshot(_copied(model.state_dict()), self.best, state, history, self.seconds)
+def _snapshot(run: Progress) -> Snapshot:
+    return run.snapshot(copied(run.model.state_dict()), optimizer_tensors(run.trial.optimizer))
 
 
 def check_stopping(settings: TrainSettings, data: NodeData) -> None:
@@ -170,30 +115,25 @@ def check_stopping(settings: TrainSettings, data: NodeData) -> None:
         raise SettingsError("stop_on='roc_auc' needs validation nodes of both classes.")
 
 
-def _replay(stopping: EarlyStopping, history: History, before: int = 0) -> None:
-    """Show the epochs of an earlier call, from number `before` on, to `stopping` again."""
-    scores = getattr(history, stopping.column)
-    if len(scores) != len(history):
-        raise CheckpointError(f"The history to go on with has no {stopping.column} to stop on.")
-    for epoch in range(before, len(history)):
-        stopping.improves(epoch - before, history.val_loss[epoch], scores[epoch])
+class Steps(Protocol):
+    """What is asked of an optimiser."""
+
+    def zero_grad(self) -> None: ...  # noqa: D102
+    def step(self) -> object: ...  # noqa: D102
 
 
-def _train_epoch(
-    model: nn.Module,
-    data: NodeData,
-    optimizer: torch.optim.Optimizer,
-    strategy: Strategy,
-    noise: Noise,
-) -> float:
-    """One step down each of the strategy's losses; gives the last."""
+def train_epoch(
+    model: nn.Module, data: NodeData, optimizer: Steps, strategy: Strategy, noise: Noise
+) -> Any:
+    """One step down each of the strategy's losses; gives the last, of replicas one each."""
     model.train()
-    value = math.nan
+    value: Any = math.nan
     for loss in strategy.losses(model, data, noise):
         optimizer.zero_grad()
-        loss.backward()
+        # The sum leaves each replica its own gradient.
+        (loss.sum() if loss.dim() else loss).backward()
         optimizer.step()
-        value = loss.item()
+        value = loss.tolist()
     return value
 
 
@@ -216,14 +156,16 @@ def _measure(model: nn.Module, data: NodeData) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def _result(
-    model: nn.Module, data: NodeData, starts: Sequence[Start | None], progress: _Progress
-) -> FitResult:
-    """Read the test nodes with the best weights; of several starts the best one's epochs stay."""
-    seconds, history, best_epoch = progress.seconds, progress.history, progress.chosen.best_epoch
+def result_of(run: Progress, data: NodeData) -> FitResult:
+    """Put the best weights into the model, and read the test nodes with them.
+
+    Of several starts the best one's epochs stay.
+    """
+    model, history, best_epoch = run.model, run.history, run.chosen.best_epoch
+    model.load_state_dict(run.best)
     tried: tuple[TriedStart, ...] = ()
     if history.start:
-        tried = tried_starts(history, starts, progress.chosen.stop_on)
+        tried = tried_starts(history, run.starts, run.chosen.stop_on)
         number = history.start[best_epoch]
         best_epoch -= history.start.index(number)
         history = history.of_start(number)
@@ -242,7 +184,7 @@ def _result(
         train_accuracy=history.train_accuracy[best_epoch],
         best_epoch=best_epoch + 1,
         epochs=len(history),
-        seconds=seconds,
+        seconds=run.seconds,
         lambda_max=tuple(history.lambda_max[best_epoch]),
         neighbour_share=tuple(share[best_epoch]) if share else (),
         starts=tried,
@@ -253,22 +195,3 @@ def _result(
 def _lambda_max(model: nn.Module) -> list[float]:
     values = getattr(model, "lambda_max", None)
     return values.view(-1).tolist() if isinstance(values, Tensor) else []
-
-
-def _check_finite(epoch: int, loss: float, val_loss: float, settings: TrainSettings) -> None:
-    losses = {"training": loss, "validation": val_loss}
-    wrong = [
-        f"{kind} loss became {value}" for kind, value in losses.items() if not math.isfinite(value)
-    ]
-    if not wrong:
-        return
-    cause = (
-        f"the learning rate {settings.learning_rate:g} is likely too high; try a tenth of it"
-        if settings.learning_rate > 0.02
-        else "very large features or edge weights are the likely cause; scale them to about 1"
-    )
-    raise DivergedError(f"The {wrong[0]} at epoch {epoch + 1}: {cause}.")
-
-
-def _copied(weights: Weights) -> Weights:
-    return {name: tensor.detach().clone() for name, tensor in weights.items()}

@@ -3,7 +3,22 @@
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+
+
+def cross_entropy(logits: Tensor, y: Tensor) -> Tensor:
+    """The mean over nodes.
+
+    Args:
+        logits: Shape (nodes, classes), or (replicas, nodes, classes) for one mean each.
+        y: The classes.
+    """
+    if logits.dim() == 2:
+        return F.cross_entropy(logits, y)
+    number = len(logits)
+    losses = F.cross_entropy(logits.flatten(0, 1), y.repeat(number), reduction="none")
+    return losses.view(number, -1).mean(1)
 
 
 def accuracy(predicted: Tensor, y: Tensor) -> float:

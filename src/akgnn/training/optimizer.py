@@ -1,5 +1,6 @@
 """The optimiser: Adam with its own rate and decay for each kind of parameter, and its state."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -23,7 +24,7 @@ def make_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Ada
     learning = _learning_of(model)
     phi_rate = _first(settings.phi_learning_rate, learning.rate, rate)
     phi_decay = _first(settings.phi_weight_decay, learning.decay, decay)
-    decays_to_start = settings.phi_decays_to == "start"
+    penalty = phi_penalty(model, settings)
     groups: dict[str, dict[str, Any]] = {
         "weight": {"params": []},
         "bias": {"params": [], "weight_decay": decay if settings.decay_biases else 0.0},
@@ -31,7 +32,7 @@ def make_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Ada
             "params": [],
             "lr": phi_rate,
             "phi_rate": phi_rate,
-            "weight_decay": 0.0 if decays_to_start else phi_decay,
+            "weight_decay": phi_decay if penalty is None else 0.0,
         },
         "gamma": {"params": [], "weight_decay": 0.0},
     }
@@ -46,8 +47,8 @@ def make_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Ada
             groups[kind if kind in groups else "weight"]["params"].append(parameter)
     used = [group for group in groups.values() if group["params"]]
     optimizer = torch.optim.Adam(used, lr=rate, weight_decay=decay)
-    if decays_to_start:
-        _decay_to_start(optimizer, model, phi_decay)
+    if penalty is not None:
+        optimizer.register_step_pre_hook(penalty)
     return optimizer
 
 
@@ -68,8 +69,14 @@ def _first(*choices: float | None) -> float:
     return next(choice for choice in choices if choice is not None)
 
 
-def _decay_to_start(optimizer: torch.optim.Optimizer, model: nn.Module, decay: float) -> None:
-    """Before every step add decay · (φ - φ_start) to the gradient of each φ that learns."""
+def phi_penalty(model: nn.Module, settings: TrainSettings) -> Callable[..., None] | None:
+    """What adds decay · (φ - φ_start) to the gradient of each φ that learns, before every step.
+
+    None where the optimiser's own decay, towards 0, is asked for.
+    """
+    if settings.phi_decays_to != "start":
+        return None
+    decay = _first(settings.phi_weight_decay, _learning_of(model).decay, settings.weight_decay)
     convs = [module for module in model.modules() if isinstance(module, AKConv)]
     known = {id(conv.phi) for conv in convs}
     for name, parameter in model.named_parameters():
@@ -82,7 +89,7 @@ def _decay_to_start(optimizer: torch.optim.Optimizer, model: nn.Module, decay: f
             if conv.phi.grad is not None:
                 conv.phi.grad.add_(conv.phi.detach() - conv.phi_start, alpha=decay)
 
-    optimizer.register_step_pre_hook(add_penalty)
+    return add_penalty
 
 
 def _first_layer(model: nn.Module) -> nn.Module:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from akgnn.data.catalogue import Direction, FeatureTransform, load_dataset
@@ -85,8 +86,8 @@ class RunPlan:
         """How the model is trained."""
         return self.preset.strategy.build()
 
-    def load(self, data_root: Path | None = None) -> NodeData:
-        """The data."""
+    def load(self, data_root: Path | None = None, device: torch.device | str = "cpu") -> NodeData:
+        """The data, on a device."""
         which = self.which
         return load_dataset(
             which.dataset,
@@ -95,6 +96,7 @@ class RunPlan:
             features=which.features,
             direction=which.direction,
             data_root=data_root,
+            device=device,
         )
 
 

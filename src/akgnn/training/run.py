@@ -1,8 +1,7 @@
-"""One run from its plan to its record: training, and the folder that keeps it."""
+"""A finished run: its result, and what its folder keeps of it."""
 
 import platform
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,17 +11,13 @@ from torch import nn
 
 import akgnn
 from akgnn.data.node_data import NodeData
-from akgnn.errors import DivergedError, InterruptedRunError, RunFolderError
+from akgnn.errors import RunFolderError
 from akgnn.models.registry import build_model
-from akgnn.training.checkpoint import FINAL_WEIGHTS, RunFolder
-from akgnn.training.history import History
-from akgnn.training.loop import FitResult, Snapshot, check_stopping, fit
-from akgnn.training.optimizer import make_optimizer
+from akgnn.training.checkpoint import RunFolder
+from akgnn.training.loop import FitResult
 from akgnn.training.plan import RunPlan
 from akgnn.training.record import (
     check_fit,
-    check_starts,
-    expected_optimizer,
     number,
     numbers,
     parse_data,
@@ -32,7 +27,6 @@ from akgnn.training.record import (
     text,
     whole,
 )
-from akgnn.training.starts import starts_of
 
 
 @dataclass(frozen=True)
@@ -71,131 +65,17 @@ _METRICS = (
 _RESULT_FIELDS = (*_METRICS, "seconds", "lambda_max", "neighbour_share")
 
 
+def summary_of(result: FitResult) -> dict[str, Any]:
+    """What `run.json` says of a result, beside the history; `read_result` reads it."""
+    values = {name: getattr(result, name) for name in _RESULT_FIELDS}
+    # JSON has no NaN; accuracies are that where there are no test nodes.
+    summary = {name: None if value != value else value for name, value in values.items()}
+    return {**summary, "starts": [asdict(start) for start in result.starts]}
+
+
 def metrics_of(result: FitResult) -> dict[str, float]:
     """Accuracies, losses and epochs by name."""
     return {name: getattr(result, name) for name in _METRICS}
-
-
-def train_run(
-    plan: RunPlan,
-    data: NodeData,
-    folder: RunFolder | None = None,
-    *,
-    resume: bool = False,
-    checkpoint_seconds: float = 5.0,
-    after_epoch: Callable[[History], None] | None = None,
-    should_stop: Callable[[], bool] = lambda: False,
-) -> RunResult:
-    """Train one run and, with a folder, keep it there.
-
-    Args:
-        plan: What to train.
-        data: As `plan.load()` gives it, on the device to train on.
-        folder: Where the run is kept; nowhere if None.
-        resume: Go on where the folder's run left off, or show its result if it had finished.
-        checkpoint_seconds: How often the state is kept during training.
-        after_epoch: Called after each epoch, to show progress.
-        should_stop: Asked after each epoch; once true the state is kept and the run ends with
-            `InterruptedRunError`.
-    """
-    content = {"settings": plan.to_dict(), "data": describe(data), "versions": versions()}
-    # Before anything is written: what cannot be built leaves no folder behind.
-    model = plan.build(data)
-    check_stopping(plan.preset.training, data)
-
-    def train(start: Snapshot | None) -> RunResult:
-        keeper = _Keeper(folder, content, checkpoint_seconds, after_epoch, should_stop)
-        return _train(plan, data, model, start, keeper)
-
-    if folder is None:
-        return train(None)
-    if not (resume and folder.holds_run()):
-        folder.prepare()
-        folder.write({**content, "status": "running"}, None)
-    with folder.locked():
-        kept = folder.read()
-        _check_same_run(folder, kept, content)
-        if kept.get("status") != "running":
-            return read_result(folder)
-        start = folder.read_snapshot(kept)
-        if start is not None:
-            _check_snapshot(start, model, plan)
-        return train(start)
-
-
-class _Keeper:
-    """Keeps the states and the end of a run in its folder, if it has one."""
-
-    def __init__(
-        self,
-        folder: RunFolder | None,
-        content: dict[str, Any],
-        seconds: float,
-        after_epoch: Callable[[History], None] | None,
-        should_stop: Callable[[], bool],
-    ) -> None:
-        self.folder, self.content, self.seconds = folder, content, seconds
-        self.after_epoch, self.should_stop = after_epoch, should_stop
-        self.last_kept = time.monotonic()
-
-    def keep_epoch(self, history: History, snapshot: Callable[[], Snapshot]) -> None:
-        """Called after each epoch: show it, keep it if it is time, stop if that was asked for."""
-        if self.after_epoch is not None:
-            self.after_epoch(history)
-        stops, now = self.should_stop(), time.monotonic()
-        if self.folder is not None and (stops or now - self.last_kept >= self.seconds):
-            self.folder.write_snapshot(self.content, snapshot())
-            self.last_kept = time.monotonic()
-        if stops:
-            raise InterruptedRunError(f"Stopped after epoch {len(history)}.")
-
-    def keep_failure(self, error: DivergedError) -> None:
-        """Remember that the run failed, and why."""
-        if self.folder is not None:
-            self.folder.write({**self.content, "status": "failed", "error": str(error)}, None)
-
-    def keep_result(self, result: FitResult, model: nn.Module) -> None:
-        """Keep the result and the best weights."""
-        if self.folder is None:
-            return
-        values = {name: getattr(result, name) for name in _RESULT_FIELDS}
-        # JSON has no NaN; accuracies are that where there are no test nodes.
-        summary = {name: None if value != value else value for name, value in values.items()}
-        summary["starts"] = [asdict(start) for start in result.starts]
-        history = result.history.to_dict()
-        finished = {**self.content, "status": "finished", "result": summary, "history": history}
-        self.folder.write(finished, dict(model.state_dict()), FINAL_WEIGHTS)
-
-
-def _train(
-    plan: RunPlan, data: NodeData, model: nn.Module, start: Snapshot | None, keeper: _Keeper
-) -> RunResult:
-    """Train from a snapshot or from the start."""
-    try:
-        result = fit(
-            model,
-            data,
-            plan.preset.training,
-            seed=plan.which.seed,
-            strategy=plan.strategy(),
-            resume=start,
-            after_epoch=keeper.keep_epoch,
-        )
-    except DivergedError as error:
-        keeper.keep_failure(error)
-        raise
-    keeper.keep_result(result, model)
-    return RunResult(plan, keeper.content["data"], result)
-
-
-def _check_snapshot(start: Snapshot, model: nn.Module, plan: RunPlan) -> None:
-    """Refuse a state whose tensors are not those of this model and its optimiser."""
-    check_fit("weights", start.weights, model.state_dict())
-    check_fit("best weights", start.best_weights, model.state_dict())
-    groups = make_optimizer(model, plan.preset.training).param_groups
-    order = [parameter for group in groups for parameter in group["params"]]
-    check_fit("states of the optimiser", start.optimizer, expected_optimizer(order))
-    check_starts(start.history.start, len(starts_of(model, plan.preset.training)))
 
 
 def read_result(folder: RunFolder) -> RunResult:
@@ -259,22 +139,6 @@ def describe(data: NodeData) -> dict[str, Any]:
         "split": data.split.label,
         "source": dict(data.source),
     }
-
-
-def _check_same_run(folder: RunFolder, kept: Mapping[str, Any], content: Mapping[str, Any]) -> None:
-    """Refuse to go on with a run of other settings or other data."""
-    there = plan_of(folder, kept).to_dict()
-    for kind, settings in content["settings"].items():
-        for name, value in settings.items():
-            other = there[kind].get(name)
-            if other != value:
-                raise RunFolderError(
-                    f"{folder.path} holds another run: its {name} is {other}, not {value}."
-                )
-    with reading(folder.path):
-        same = parse_data(kept["data"]) == content["data"]
-    if not same:
-        raise RunFolderError(f"{folder.path} holds a run on other data.")
 
 
 def versions() -> dict[str, str]:

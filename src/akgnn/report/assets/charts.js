@@ -163,6 +163,22 @@
       }));
     },
 
+    scaling(element, panel) {
+      akgnn.draw(element, panel.lines.map((row, k) => line(
+        row.name, row.x, row.y, `series-${1 + (k % 6)}`, DASHES[(k + Math.floor(k / 6)) % 6],
+        {
+          mode: "lines+markers",
+          marker: { symbol: MARKS[k % 6], size: 8, color: akgnn.colour(`series-${1 + (k % 6)}`) },
+        },
+      )), akgnn.layout({
+        xaxis: { title: { text: "edges" }, type: "log", dtick: 1, exponentformat: "power" },
+        yaxis: {
+          title: { text: panel.unit }, type: "log", hoverformat: ",.3~r",
+          ...stepTicks(panel.lines.flatMap((row) => row.y)),
+        },
+      }));
+    },
+
     lambda(element, panel) {
       const deepest = Math.max(...panel.depths);
       const rows = panel.values.map((row) => upTo(deepest).map((k) => row[k - 1] ?? null));
@@ -184,6 +200,18 @@
       }));
     },
   };
+
+  // A logarithmic axis with ticks at 1, 2 and 5 of every power of ten.
+  function stepTicks(values) {
+    const [low, high] = [Math.min(...values) / 1.25, Math.max(...values) * 1.25];
+    const powers = upTo(30).map((k) => k - 16);
+    const ticks = powers.flatMap((k) => [1, 2, 5].map((step) => step * 10 ** k));
+    const tickvals = ticks.filter((tick) => low <= tick && tick <= high);
+    return {
+      range: [Math.log10(low), Math.log10(high)], tickvals,
+      ticktext: tickvals.map((tick) => tick.toLocaleString("en", { maximumSignificantDigits: 1 })),
+    };
+  }
 
   // λ or the share of neighbours of each layer, with a line at the level that changes its meaning.
   function byEpoch(element, panel, axis, middle) {

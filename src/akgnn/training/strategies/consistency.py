@@ -55,20 +55,21 @@ class Consistency:
             model(data.x, data.graph, Noise(noise.key(_PASSES + number), noise.step))
             for number in range(settings.passes)
         ]
-        supervised = torch.stack([training_loss(logits, data) for logits in passes]).mean()
-        predictions = torch.stack(passes).softmax(2)
+        supervised = torch.stack([training_loss(logits, data) for logits in passes]).mean(0)
+        predictions = torch.stack(passes).softmax(-1)
         yield supervised + settings.weight * inconsistency(predictions, settings.temperature)
 
 
 def inconsistency(predictions: Tensor, temperature: float) -> Tensor:
-    """Mean squared distance from the sharpened mean.
+    """Mean squared distance from the sharpened mean; of several replicas one each.
 
     Args:
-        predictions: Probabilities, shape (passes, nodes, classes).
+        predictions: Probabilities, shape (passes, nodes, classes), or (passes, replicas, nodes,
+            classes).
         temperature: Of the sharpening.
     """
     target = sharpened(predictions.detach().mean(0), temperature)
-    return (predictions - target).square().sum(2).mean()
+    return (predictions - target).square().sum(-1).mean((0, -1))
 
 
 def sharpened(p: Tensor, temperature: float) -> Tensor:

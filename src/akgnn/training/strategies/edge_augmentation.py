@@ -12,6 +12,7 @@ from akgnn.csr import CSR
 from akgnn.data.node_data import NodeData
 from akgnn.data.transforms import dense_features
 from akgnn.errors import SettingsError
+from akgnn.hashing import Key
 from akgnn.layers.gcn_conv import GCNConv
 from akgnn.models.gaugo import GAugO
 from akgnn.models.gcn import GCN
@@ -127,7 +128,7 @@ def edge_probabilities(z: Tensor, pairs: Pairs, inner: Tensor, alpha: float) -> 
     return p.index_add(0, pairs.edges, p.new_full(pairs.edges.shape, 1 - alpha))
 
 
-def edge_loss(z: Tensor, pairs: Pairs, inner: Tensor, key: int) -> Tensor:
+def edge_loss(z: Tensor, pairs: Pairs, inner: Tensor, key: Key) -> Tensor:
     """Cross-entropy between sigmoid(Z Zᵀ) and A + I, with edges and others of equal weight.
 
     The mean over all N² entries, an entry 1 weighted (N² - E) / E for the E ones there are, and

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from akgnn.csr import CSR
 from akgnn.data.node_data import NodeData
 from akgnn.errors import SettingsError
+from akgnn.hashing import Key
 from akgnn.layers.gcn_conv import GCNConv
 from akgnn.models.gcn import GCN
 from akgnn.ops.dropout import Noise, hashed
@@ -71,7 +72,7 @@ def importance(matrix: CSR) -> Tensor:
     return norms / norms.sum()
 
 
-def draw(q: Tensor, number: int, key: int) -> Tensor:
+def draw(q: Tensor, number: int, key: Key) -> Tensor:
     """Nodes drawn from q with repeats, by the inverse of its distribution function."""
     # 53 bits of the hash are an even number in [0, 1).
     even = hashed(number, key, q.device).bitwise_and(2**53 - 1).double() / 2**53

@@ -4,19 +4,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from akgnn.data.node_data import NodeData
 from akgnn.ops.dropout import Noise
 from akgnn.settings import Settings
+from akgnn.training.metrics import cross_entropy
 
 
 class Strategy(Protocol):
     """How one epoch of training is made of losses."""
 
     def losses(self, model: nn.Module, data: NodeData, noise: Noise) -> Iterator[Tensor]:
-        """The losses of one epoch, one for each step of the optimiser, each on fresh weights."""
+        """The losses of one epoch, one for each step of the optimiser, each on fresh weights.
+
+        A strategy that takes stacked models gives one number for each replica.
+        """
         ...
 
 
@@ -37,6 +40,6 @@ class Supervised:
 
 
 def training_loss(logits: Tensor, data: NodeData) -> Tensor:
-    """Cross-entropy of the training nodes."""
+    """Cross-entropy of the training nodes; of several replicas one each."""
     nodes = data.split.train
-    return F.cross_entropy(logits[nodes], data.y[nodes])
+    return cross_entropy(logits[..., nodes, :], data.y[nodes])

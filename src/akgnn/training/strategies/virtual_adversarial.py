@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from akgnn.data.node_data import NodeData
 from akgnn.errors import SettingsError
 from akgnn.graph import Graph
+from akgnn.hashing import Key
 from akgnn.layers.dropout import Dropout
 from akgnn.layers.gcn_conv import GCNConv
 from akgnn.models.gcn import GCN
@@ -101,7 +102,7 @@ def _dropped(model: GCN, perturbation: Tensor, rows: Tensor, noise: Noise) -> Te
     return dropout(perturbation, drop.rate, noise.key(drop.place), rows)
 
 
-def spread_nodes(graph: Graph, number: int, hops: int, key: int) -> tuple[Tensor, Tensor]:
+def spread_nodes(graph: Graph, number: int, hops: int, key: Key) -> tuple[Tensor, Tensor]:
     """Random nodes whose receptive fields, the nodes within `hops` steps, do not overlap.
 
     A greedy draw that gives up after four times as many candidates as nodes are asked for.
@@ -143,7 +144,7 @@ def unit_fields(gradient: Tensor, field: Tensor, number: int) -> Tensor:
     return (1 / length.clamp_min(1e-30))[field].unsqueeze(1) * gradient
 
 
-def random_directions(rows: Tensor, num_nodes: int, weight: Tensor, key: int) -> Tensor:
+def random_directions(rows: Tensor, num_nodes: int, weight: Tensor, key: Key) -> Tensor:
     """A random direction of length 1 for the features of each row's node.
 
     Two hashes make a normal number by Box and Muller's formula. A node has the same direction

@@ -1,0 +1,55 @@
+"""Batch normalisation over the nodes."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+_MOMENTUM, _EPSILON = 0.1, 1e-5
+
+
+class BatchNorm(nn.Module):
+    """PyTorch's `BatchNorm1d`, for several replicas too, each over its own nodes.
+
+    Args:
+        channels: Width of the signal.
+    """
+
+    running_mean: Tensor
+    running_var: Tensor
+    num_batches_tracked: Tensor
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(channels))
+        self.bias = nn.Parameter(torch.zeros(channels))
+        self.register_buffer("running_mean", torch.zeros(channels))
+        self.register_buffer("running_var", torch.ones(channels))
+        self.register_buffer("num_batches_tracked", torch.tensor(0))
+
+    @property
+    def fixed(self) -> tuple[Tensor, Tensor]:
+        """Scale and shift of every channel outside training."""
+        scale = self.weight * (self.running_var + _EPSILON).rsqrt()
+        return scale, self.bias - self.running_mean * scale
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Normalise `h`, shape (nodes, channels), or (replicas, nodes, channels)."""
+        if self.training:
+            self.num_batches_tracked.add_(1)
+        if h.dim() == 2:
+            return self._normalised(h)
+        # Channels of all replicas side by side: to each channel its own mean.
+        beside = h.transpose(0, 1)
+        return self._normalised(beside.flatten(1)).view_as(beside).transpose(0, 1).contiguous()
+
+    def _normalised(self, h: Tensor) -> Tensor:
+        return F.batch_norm(
+            h,
+            self.running_mean.view(-1),
+            self.running_var.view(-1),
+            self.weight.view(-1),
+            self.bias.view(-1),
+            self.training,
+            _MOMENTUM,
+            _EPSILON,
+        )

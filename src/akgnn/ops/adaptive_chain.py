@@ -1,0 +1,133 @@
+"""K adaptive steps in a row, each followed by dropout, and the readout of their results."""
+
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from itertools import chain
+from math import ceil, sqrt
+
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from akgnn.graph import Graph
+from akgnn.hashing import Key
+from akgnn.ops.adaptive import (
+    adaptive_propagate,
+    checked_weights,
+    groups_if_fused,
+    scalar_block,
+)
+from akgnn.ops.composed import Normalisation, Readout, Weight
+from akgnn.ops.dropout import check_rate, dropout, dropped_lanes
+
+
+def adaptive_chain(
+    graph: Graph,
+    h: Tensor,
+    weights: Sequence[Sequence[Weight]],
+    *,
+    readout: Readout = "sum",
+    rate: float = 0.0,
+    keys: Sequence[Key | None] | None = None,
+    normalisation: Normalisation = "sym",
+    recompute: bool = False,
+) -> Tensor:
+    """The readout of H^(1) … H^(K), where H^(k) = dropout(A_k* H^(k-1)) and H^(0) = h.
+
+    On a GPU every layer is one pass over the edges; elsewhere it is `adaptive_propagate`,
+    `dropout` and a sum.
+
+    Args:
+        graph: As for `adaptive_propagate`.
+        h: Node signals, shape (nodes, channels), or (replicas, nodes, channels).
+        weights: Self weight and neighbour weight of every layer.
+        readout: `sum`, `mean`, or `last`, which is H^(K).
+        rate: Probability of dropping a value after each layer.
+        keys: Of the masks, from `Noise.key`, one for each layer, or None for all of them; nothing
+            is dropped without.
+        normalisation: `"sym"` or `"row"`.
+        recompute: Whether the backward pass computes most of the H^(k) again instead of keeping
+            them: about √K signals are held at a time instead of K, for one more forward pass.
+    """
+    check_rate("rate", rate)
+    layers = [checked_weights(graph, h, normalisation, *pair) for pair in weights]
+    masks = list(keys) if keys is not None and rate > 0 else [None] * len(layers)
+    if (groups := groups_if_fused(h, *chain.from_iterable(layers))) is not None:
+        return _fused(graph, h, layers, groups, rate, masks, readout, normalisation, recompute)
+    steps = [
+        partial(_step, graph, a, w, rate, key, normalisation)
+        for (a, w), key in zip(layers, masks, strict=True)
+    ]
+    return _composed(steps, h, readout, recompute)
+
+
+def _step(
+    graph: Graph,
+    a: Weight,
+    w: Weight,
+    rate: float,
+    key: Key | None,
+    normalisation: Normalisation,
+    h: Tensor,
+) -> Tensor:
+    h = adaptive_propagate(graph, h, a, w, normalisation=normalisation)
+    return h if key is None else dropout(h, rate, key)
+
+
+def _composed(
+    steps: Sequence[Callable[[Tensor], Tensor]], h: Tensor, readout: Readout, recompute: bool
+) -> Tensor:
+    size = ceil(sqrt(len(steps))) if recompute else len(steps)
+    sums = []
+    for start in range(0, len(steps), size):
+        part = partial(_run, steps[start : start + size])
+        h, total = (
+            checkpoint(part, h, use_reentrant=False, preserve_rng_state=False)
+            if recompute
+            else part(h)
+        )
+        sums.append(total)
+    if readout == "last":
+        return h
+    total = reduce(torch.add, sums)
+    return total / len(steps) if readout == "mean" else total
+
+
+def _run(steps: Sequence[Callable[[Tensor], Tensor]], h: Tensor) -> tuple[Tensor, Tensor]:
+    """The last result of some steps, and the sum of all."""
+    first = h = steps[0](h)
+    total = None
+    for step in steps[1:]:
+        h = step(h)
+        # In place from the second addition on: a new signal for each would cost another pass.
+        total = first + h if total is None else total.add_(h)
+    return h, first if total is None else total
+
+
+def _fused(
+    graph: Graph,
+    h: Tensor,
+    weights: Sequence[Sequence[Weight]],
+    groups: int,
+    rate: float,
+    keys: Sequence[Key | None],
+    readout: Readout,
+    normalisation: Normalisation,
+    recompute: bool,
+) -> Tensor:
+    from akgnn.ops.fused import fused_chain
+    from akgnn.ops.launch import Mask
+
+    signal = h if h.dim() == 3 else h.unsqueeze(0)
+    a, w = (
+        torch.stack([scalar_block(weight, signal.size(0), groups, h.device) for weight in layers])
+        for layers in zip(*weights, strict=True)
+    )
+    masks = None
+    if None not in keys:
+        tensors = [torch.as_tensor(key, device=h.device).view(-1) for key in keys]
+        masks = tuple(Mask(key, *dropped_lanes(rate)) for key in tensors)
+    out = fused_chain(
+        graph, signal, a, w, normalisation, readout=readout, masks=masks, recompute=recompute
+    )
+    return out.view_as(h)

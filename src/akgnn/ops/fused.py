@@ -1,0 +1,187 @@
+"""Adaptive propagation through the Triton ops, with its gradients.
+
+A signal has shape (replicas, nodes, channels), a and w (replicas, groups). Everything here runs
+where Triton runs: on a GPU, or anywhere in Triton's interpreter, for tests.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.autograd.graph import increment_version
+
+from akgnn.graph import Graph
+from akgnn.ops import launch
+from akgnn.ops.composed import Normalisation, Readout
+from akgnn.ops.launch import Adjacency, Mask, Scalars
+
+
+def fused_step(graph: Graph, h: Tensor, a: Tensor, w: Tensor, form: Normalisation) -> Tensor:
+    """One adaptive step: a chain of one."""
+    return fused_chain(graph, h, a.unsqueeze(0), w.unsqueeze(0), form, readout="last")
+
+
+def fused_chain(
+    graph: Graph,
+    h: Tensor,
+    a: Tensor,
+    w: Tensor,
+    form: Normalisation,
+    *,
+    readout: Readout,
+    masks: tuple[Mask, ...] | None = None,
+    recompute: bool = False,
+) -> Tensor:
+    """K adaptive steps, each followed by dropout, and their readout.
+
+    Args:
+        graph: The graph.
+        h: What enters the first step.
+        a: Self weights, shape (K, replicas, groups).
+        w: Neighbour weights, in the same shape.
+        form: Of the kernel.
+        readout: Of the K results.
+        masks: What is dropped after each step.
+        recompute: Keep about one result in √K for the backward pass and compute the others again.
+    """
+    chain = _Chain(graph, form, readout, masks, recompute)
+    out: Tensor = _ChainFunction.apply(chain, h.contiguous(), a, w)
+    return out
+
+
+def _adjacencies(graph: Graph, form: Normalisation) -> tuple[Adjacency, Adjacency]:
+    degree = graph.degree.float()
+    there = Adjacency(graph.adjacency, degree, form)
+    back = there if form == "sym" else Adjacency(graph.transpose.adjacency, degree, form)
+    return there, back
+
+
+def _scalars(a: Tensor, w: Tensor) -> Scalars:
+    # A copy: a weight that is changed in place later must not change the backward pass.
+    return Scalars(*(x.detach().to(torch.float32, copy=True).contiguous() for x in (a, w)))
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """The settings of a chain."""
+
+    graph: Graph
+    form: Normalisation
+    readout: Readout
+    masks: tuple[Mask, ...] | None
+    recompute: bool
+
+    def mask(self, k: int) -> Mask | None:
+        return None if self.masks is None else self.masks[k]
+
+    @property
+    def kept_scale(self) -> float:
+        return 1.0 if self.masks is None else self.masks[0].kept_scale
+
+    def readout_scale(self, num_layers: int) -> float:
+        return 1 / num_layers if self.readout == "mean" else 1.0
+
+
+class _ChainFunction(torch.autograd.Function):
+    """Layer k takes x_k-1, which has its entry scaling, to x_k, which has that of layer k + 1.
+
+    On the way back the gradient of x_k-1 is that of the readout and what comes through layer k,
+    and is written over x_k, which nothing needs any more.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, chain: _Chain, h: Tensor, a: Tensor, w: Tensor) -> Tensor:
+        there, back = _adjacencies(chain.graph, chain.form)
+        layers = [_scalars(*weights) for weights in zip(a, w, strict=True)]
+        ctx.chain, ctx.there, ctx.back, ctx.layers = chain, there, back, layers
+        last = len(layers)
+        ctx.every = math.ceil(math.sqrt(last)) if chain.recompute else 1
+        x = launch.enter(there, h, layers[0]) if chain.form == "sym" else h
+        kept, readout = {0: x}, torch.empty_like(h)
+        for k in range(1, last + 1):
+            x = _layer(ctx, k, x, None if chain.readout == "last" else readout)
+            if k % ctx.every == 0:
+                kept[k] = x
+        ctx.learns = any(ctx.needs_input_grad[2:4])
+        if ctx.learns:
+            ctx.numbers = tuple(kept)
+            ctx.save_for_backward(*kept.values())
+        return x if chain.readout == "last" else readout
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        chain, layers, grad = ctx.chain, ctx.layers, grad.contiguous()
+        last = len(layers)
+        scale = chain.readout_scale(last)
+        kept = dict(zip(ctx.numbers, ctx.saved_tensors, strict=True)) if ctx.learns else {}
+        x = launch.enter(
+            ctx.back, grad, layers[-1], backward=True, mask=chain.mask(last - 1), factor=scale
+        )
+        all_sums = []
+        for k in range(last, 0, -1):
+            saved = into = None
+            if ctx.learns:
+                if k not in kept or k - 1 not in kept:
+                    _fill(ctx, kept, k)
+                saved = kept[k - 1], kept.pop(k)
+                # What the chain gave out is not for it to write over.
+                into = saved[1] if k < last or chain.readout != "last" else None
+            x, sums = launch.step_backward(
+                ctx.back,
+                x,
+                layers[k - 1],
+                saved,
+                saved_out_for=layers[k] if k < last else None,
+                kept_scale=chain.kept_scale,
+                grad_readout=grad if k > 1 and chain.readout != "last" else None,
+                readout_scale=scale,
+                last=layers[k - 2] if k > 1 else None,
+                last_mask=chain.mask(k - 2) if k > 1 else None,
+                into=into,
+            )
+            if sums is not None:
+                all_sums.append(sums)
+        if not ctx.learns:
+            return None, x, None, None
+        # What was written over must not be read in a second backward pass.
+        given_out = last if chain.readout == "last" else 0
+        increment_version(
+            [
+                tensor
+                for number, tensor in zip(ctx.numbers, ctx.saved_tensors, strict=True)
+                if number not in (0, given_out)
+            ]
+        )
+        pairs = [
+            launch.scalar_gradients(sums, scalars)
+            for sums, scalars in zip(reversed(all_sums), layers, strict=True)
+        ]
+        grad_a, grad_w = (torch.stack(grads) for grads in zip(*pairs, strict=True))
+        return None, x, grad_a, grad_w
+
+
+def _layer(ctx: Any, k: int, x: Tensor, readout: Tensor | None) -> Tensor:
+    """The result x_k of layer k from x_k-1."""
+    chain, layers = ctx.chain, ctx.layers
+    return launch.step_forward(
+        ctx.there,
+        x,
+        layers[k - 1],
+        scales_for=layers[k] if k < len(layers) else None,
+        mask=chain.mask(k - 1),
+        readout=readout,
+        readout_scale=chain.readout_scale(len(layers)),
+        starts_readout=k == 1,
+    )
+
+
+def _fill(ctx: Any, kept: dict[int, Tensor], k: int) -> None:
+    """Compute the results between the last one kept before k, and k, again."""
+    first = max(number for number in kept if number < k)
+    for number in range(first + 1, k + 1):
+        if number not in kept:
+            kept[number] = _layer(ctx, number, kept[number - 1], None)

@@ -1,0 +1,181 @@
+"""Benchmarks on the page and in documents: tables by device, and curves over the graph's size."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from akgnn.bench.record import BOTH, BenchContents, BenchRecord, Case, Timed, newest, slug
+from akgnn.bench.tables import (
+    Table,
+    failures_of,
+    per_edge,
+    per_node,
+    record_table,
+    shown_graph,
+    title_of,
+)
+from akgnn.report.figures import Figure
+from akgnn.report.panel import Panel
+
+_ABOUT = (
+    "Medians of one run on one device, in which the contestants and a large copy take turns. "
+    "“× akgnn” is a time divided by ours; “of copy” is what a product must read, divided by its "
+    "time, as a share of what the copy reads and writes in that time; memory is the most that is "
+    "taken beyond graph, signal and gradient."
+)
+_SUITES = {"layer": "One adaptive layer", "epoch": "A whole epoch"}
+_MEASURES: dict[str, tuple[str, Callable[[Case, Timed | None], float | None]]] = {
+    "time": ("ns an edge", per_edge),
+    "memory": ("bytes a node", per_node),
+}
+
+
+@dataclass(frozen=True)
+class SpeedTable:
+    """A suite on one device.
+
+    Attributes:
+        title: What was measured, and on what.
+        note: When and with what.
+        table: Headings and rows.
+        failures: Who failed, and why.
+    """
+
+    title: str
+    note: str
+    table: Table
+    failures: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A panel of curves with a name that can be a file's."""
+
+    name: str
+    panel: Panel
+
+
+@dataclass(frozen=True)
+class Speed:
+    """The section on speed: tables, then curves."""
+
+    about: str
+    tables: tuple[SpeedTable, ...]
+    figure: Figure
+
+
+def speed_of(contents: BenchContents) -> Speed | None:
+    """The section of the newest records of every device; None where there are none."""
+    tables = [
+        SpeedTable(
+            f"{title}: {record.device}",
+            note_of(record),
+            record_table(record, suite),
+            tuple(failures_in(record, suite)),
+        )
+        for suite, title in _SUITES.items()
+        for record in newest(contents, suite)
+    ]
+    plots = plots_of(contents)
+    if not (tables or plots):
+        return None
+    panels = tuple(plot.panel for plot in plots)
+    figure = Figure("speed-curves", "scaling", "Growth with the graph", "", panels)
+    return Speed(_ABOUT, tuple(tables), figure)
+
+
+def note_of(record: BenchRecord) -> str:
+    """When and with what a record was measured."""
+    versions = [
+        f"{name} {record.versions[name]}"
+        for name in ("torch", "torch_geometric", "commit")
+        if name in record.versions
+    ]
+    return f"{record.began[:10]}, {record.repetitions} repetitions, {', '.join(versions)}."
+
+
+def failures_in(record: BenchRecord, suite: str) -> list[str]:
+    """Who failed on which graph, and why."""
+    return [
+        line if case.error else f"{title_of(case)}: {line}"
+        for case in record.cases
+        if case.suite == suite
+        for line in failures_of(case)
+    ]
+
+
+def plots_of(contents: BenchContents) -> list[Plot]:
+    """Time an edge and memory a node over edges, where a device has two sizes or more."""
+    return [
+        plot
+        for suite in ("growth", "layer")
+        for record in newest(contents, suite)
+        for cases in _by_kind(record.of(suite))
+        for plot in _plots(record, cases)
+    ]
+
+
+def _by_kind(cases: Sequence[Case]) -> list[list[Case]]:
+    """Cases that differ in size only, where there are several, in rising order."""
+    found: dict[tuple[str, str, int], dict[int, Case]] = {}
+    for case in cases:
+        found.setdefault((case.graph, case.dtype, case.channels), {})[case.num_edges] = case
+    return [[sizes[edges] for edges in sorted(sizes)] for sizes in found.values() if len(sizes) > 1]
+
+
+def _plots(record: BenchRecord, cases: Sequence[Case]) -> list[Plot]:
+    first = cases[0]
+    kind = f"{shown_graph(first)}, {first.channels} channels, {first.dtype}"
+    degree = round(first.num_edges / first.num_nodes)
+    plots = []
+    for measure, (unit, value) in _MEASURES.items():
+        lines = _lines(cases, value)
+        if not any(line["x"] for line in lines):
+            continue
+        parts = (first.suite, measure, first.graph, first.dtype, str(first.channels), record.device)
+        panel = Panel(
+            title=f"{record.device}: {measure}, {kind}",
+            summary=f"{measure.capitalize()} of forward and backward in {unit} on {record.device}, "
+            f"{kind}, mean degree {degree}: {'; '.join(map(_said, lines))}.",
+            columns=("edges", *(line["name"] for line in lines)),
+            rows=_rows(lines),
+            drawn={"unit": unit, "lines": lines},
+            key=[line["name"] for line in lines],
+        )
+        plots.append(Plot(slug("-".join(parts)), panel))
+    return plots
+
+
+def _lines(
+    cases: Sequence[Case], value: Callable[[Case, Timed | None], float | None]
+) -> list[dict[str, Any]]:
+    """A line for every contestant, so that each has its colour in all panels; some are empty."""
+    lines = []
+    for name in dict.fromkeys(name for case in cases for name in case.names):
+        points = [(case.num_edges, value(case, case.find(name, BOTH))) for case in cases]
+        known = {x: _rounded(y) for x, y in points if y is not None and y > 0}
+        lines.append({"name": name, "x": list(known), "y": list(known.values())})
+    return lines
+
+
+def _said(line: Mapping[str, Any]) -> str:
+    """Both ends of a line."""
+    name, x, y = line["name"], line["x"], line["y"]
+    if not x:
+        return f"{name} not known"
+    text = f"{name} {y[0]:g} at {x[0]:,} edges"
+    return text if len(x) == 1 else f"{text}, {y[-1]:g} at {x[-1]:,}"
+
+
+def _rows(lines: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    values = [dict(zip(line["x"], line["y"], strict=True)) for line in lines]
+    sizes = sorted({size for known in values for size in known})
+    return [
+        [f"{size:,}", *(f"{known[size]:g}" if size in known else "–" for known in values)]
+        for size in sizes
+    ]
+
+
+def _rounded(value: float) -> float:
+    """Four digits are more than a time has to say."""
+    return float(f"{value:.4g}")

@@ -1,0 +1,73 @@
+"""Benchmarks in documents: tables by device in Markdown, and the files of the curves."""
+
+from collections.abc import Callable
+
+from akgnn.bench.record import BenchContents, BenchRecord, Case, newest
+from akgnn.bench.tables import Table, as_markdown, brief_table, growth_tables, record_table
+from akgnn.errors import UnknownNameError
+from akgnn.report.plot import svg
+from akgnn.report.speed import failures_in, note_of, plots_of
+
+NOTHING = "Not measured yet; `make bench` measures on your machine.\n"
+# Beside the documents.
+PLOTS_FOLDER = "plots"
+
+
+def speed_markdown(name: str, contents: BenchContents) -> str:
+    """What a document shows.
+
+    Args:
+        name: `layer`, `epoch` or `growth` for the tables of a suite; `plots` for the curves;
+            `brief` for akgnn beside its quickest peer.
+        contents: The records; the newest of each device count.
+    """
+    if name not in _SHOWN:
+        raise UnknownNameError("table of benchmarks", name, _SHOWN)
+    text = _SHOWN[name](contents)
+    # Curves stand below a table that says it already.
+    return text or ("" if name == "plots" else NOTHING)
+
+
+def plot_files(contents: BenchContents) -> dict[str, str]:
+    """The SVG files that documents show, by name."""
+    return {f"{plot.name}.svg": svg(plot.panel) for plot in plots_of(contents)}
+
+
+def _suite(suite: str, tables: Callable[[BenchRecord], dict[str, Table]]) -> Callable[..., str]:
+    def shown(contents: BenchContents) -> str:
+        blocks = []
+        for record in newest(contents, suite):
+            blocks.append(f"**{record.device}** ({note_of(record)})\n")
+            for title, table in tables(record).items():
+                heading = f"{title.capitalize()}:\n\n" if title else ""
+                blocks.append(heading + as_markdown(table))
+            failures = "".join(f"- {line}\n" for line in failures_in(record, suite))
+            blocks += [f"What failed:\n\n{failures}"] if failures else []
+        return "\n".join(blocks)
+
+    return shown
+
+
+def _plots(contents: BenchContents) -> str:
+    return "\n".join(
+        f"![{plot.panel.summary}]({PLOTS_FOLDER}/{plot.name}.svg)\n" for plot in plots_of(contents)
+    )
+
+
+def _brief(contents: BenchContents) -> str:
+    cases: dict[str, list[Case]] = {}
+    for suite in ("epoch", "layer"):
+        for record in newest(contents, suite):
+            cases.setdefault(record.device, []).extend(record.of(suite))
+    return "\n".join(
+        f"{device}:\n\n{as_markdown(brief_table(found))}" for device, found in sorted(cases.items())
+    )
+
+
+_SHOWN: dict[str, Callable[[BenchContents], str]] = {
+    "layer": _suite("layer", lambda record: {"": record_table(record, "layer")}),
+    "epoch": _suite("epoch", lambda record: {"": record_table(record, "epoch")}),
+    "growth": _suite("growth", growth_tables),
+    "plots": _plots,
+    "brief": _brief,
+}

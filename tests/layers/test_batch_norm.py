@@ -1,0 +1,35 @@
+import torch
+
+from akgnn.layers.batch_norm import BatchNorm
+
+
+def both():
+    ours, theirs = BatchNorm(5), torch.nn.BatchNorm1d(5)
+    for parameter in theirs.parameters():
+        torch.nn.init.normal_(parameter)
+    ours.load_state_dict(theirs.state_dict())
+    return ours, theirs
+
+
+def test_it_is_pytorchs_in_training_and_outside():
+    ours, theirs = both()
+    for _ in range(3):
+        h = torch.randn(20, 5) * 3 + 1
+        assert torch.equal(ours(h), theirs(h))
+    assert all(torch.equal(t, ours.state_dict()[name]) for name, t in theirs.state_dict().items())
+    ours.eval(), theirs.eval()
+    assert torch.equal(ours(h), theirs(h))
+    scale, shift = ours.fixed
+    torch.testing.assert_close(scale * h + shift, theirs(h))
+
+
+def test_each_replica_is_normalised_over_its_own_nodes():
+    h = torch.randn(2, 20, 5) * torch.tensor([1.0, 10.0]).view(2, 1, 1)
+    norm = BatchNorm(5)
+    norm.weight = torch.nn.Parameter(torch.ones(2, 5))
+    norm.bias = torch.nn.Parameter(torch.zeros(2, 5))
+    norm.running_mean, norm.running_var = torch.zeros(2, 5), torch.ones(2, 5)
+    out = norm(h)
+    torch.testing.assert_close(out.mean(1), torch.zeros(2, 5), atol=1e-6, rtol=0)
+    torch.testing.assert_close(out.var(1, unbiased=False), torch.ones(2, 5), rtol=1e-3, atol=0)
+    torch.testing.assert_close(norm.running_mean, 0.1 * h.mean(1))
