@@ -189,7 +189,7 @@ def _appnp(settings: APPNPSettings, sizes: Sizes) -> Needs:
     if not settings.edge_dropout:
         return Needs(needs.per_node + _SCALINGS * depth, _EDGE, needs.weights)
     # Every step keeps the entries of its own Â; a node has one on the diagonal.
-    entries = depth + _ENTRY
+    entries = depth + _ENTRY + _MASKED_ENTRY
     return Needs(needs.per_node + entries, entries, needs.weights)
 
 
