@@ -288,3 +288,48 @@ def test_as_many_go_side_by_side_as_there_is_room_for(monkeypatch):
     assert most_at_once(model, data, plan.strategy()) == 1
     # Asking leaves no trace in the model.
     assert all(torch.equal(t, before[name]) for name, t in model.state_dict().items())
+
+
+CAPTURED = {
+    "akgnn": {},
+    "akgnn, starts": {"kernel": "signed"},
+    "akgnn, groups": {"groups": 2},
+    "akgnn, own weights": {"share_weights": False},
+    "gcn": {"model": "gcn"},
+    "appnp": {"model": "appnp"},
+    "sgc": {"model": "sgc"},
+}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("as_sparse", [False, True])
+@pytest.mark.parametrize("name", CAPTURED)
+def test_recorded_epochs_are_those_of_each_alone(name, as_sparse):
+    data = double(SMALL, as_sparse=as_sparse).to("cuda")
+    assert_same_runs(*both_ways(plan_of(**CAPTURED[name], epochs=60), data))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("seeds", [[5], list(range(7))])
+def test_recorded_epochs_in_float32_follow_float64(seeds):
+    plan = plan_of(epochs=10, patience=10)
+    training = plan.preset.training
+    data = SMALL.to("cuda")
+    found = fit_many([plan.with_seed(s).build(data) for s in seeds], data, training, seeds=seeds)
+    exact = double(SMALL)
+    for seed, result in zip(seeds, found, strict=True):
+        (model,) = models_of(plan, exact, [seed])
+        expected = fit(model, exact, training, seed=seed)
+        assert result.history.val_loss == pytest.approx(expected.history.val_loss, rel=1e-3)
+        assert result.lambda_max == pytest.approx(expected.lambda_max, rel=1e-3)
+
+
+@pytest.mark.gpu
+def test_a_run_that_diverges_leaves_the_recorded_others_alone():
+    data = double(SMALL).to("cuda")
+    plan = plan_of(epochs=8)
+    models = models_of(plan, data)
+    with torch.no_grad():
+        models[1].transforms[0].weight.fill_(math.inf)
+    found = fit_many(models, data, plan.preset.training, seeds=SEEDS)
+    assert [isinstance(outcome, DivergedError) for outcome in found] == [False, True, False, False]

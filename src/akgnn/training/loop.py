@@ -89,7 +89,7 @@ def fit(
     while run.goes_on():
         optimizer = run.trial.optimizer
         loss = train_epoch(model, data, optimizer, strategy, Noise(seed, run.epoch))
-        if run.take_in(loss, _measure(model, data)):
+        if run.take_in(float(loss), _measure(model, data)):
             run.best = copied(model.state_dict())
         run.seconds += watch.lap()
         if after_epoch is not None:
@@ -124,16 +124,16 @@ class Steps(Protocol):
 
 def train_epoch(
     model: nn.Module, data: NodeData, optimizer: Steps, strategy: Strategy, noise: Noise
-) -> Any:
+) -> Tensor | float:
     """One step down each of the strategy's losses; gives the last, of replicas one each."""
     model.train()
-    value: Any = math.nan
+    value: Tensor | float = math.nan
     for loss in strategy.losses(model, data, noise):
         optimizer.zero_grad()
         # The sum leaves each replica its own gradient.
         (loss.sum() if loss.dim() else loss).backward()
         optimizer.step()
-        value = loss.tolist()
+        value = loss.detach()
     return value
 
 

@@ -73,9 +73,13 @@ def fit_many(
     if at_once is not None and at_once < 1:
         raise SettingsError(f"at_once must be at least 1, got {at_once}.")
     check_stopping(settings, data)
+    if not models:
+        return []
+    on_gpu = data.y.device.type == "cuda"
     if at_once is None:
         at_once = most_at_once(models[0], data, strategy) if len(models) > 1 else 1
-    if at_once == 1 or not trains_side_by_side(models[0], strategy):
+    # On a GPU a single run is recorded and replayed too.
+    if not trains_side_by_side(models[0], strategy) or (at_once == 1 and not on_gpu):
         alone = []
         for number, (model, seed, state) in enumerate(zip(models, seeds, resume, strict=True)):
             show = None if after_epoch is None else partial(_show_alone, after_epoch, number)

@@ -59,12 +59,20 @@ class StackedAdam:
         self.square = {name: torch.zeros_like(parameter) for name, parameter in own.items()}
         device = own[self.names[0]].device
         self.steps = torch.zeros(number, dtype=torch.float64, device=device)
-        self.rates: list[Tensor] = []
+        self.rates = torch.zeros(len(self.groups), number, dtype=torch.float64, device=device)
+        self._set: list[tuple[float, ...]] = []
 
     def set_rates(self, optimizers: Sequence[torch.optim.Adam]) -> None:
         """Take the rate of every group from the optimisers of the single models."""
-        rates = [[group["lr"] for group in each.param_groups] for each in optimizers]
-        self.rates = list(torch.tensor(rates, dtype=torch.float64, device=self.steps.device).T)
+        rates = [tuple(group["lr"] for group in each.param_groups) for each in optimizers]
+        if rates != self._set:
+            self._set = rates
+            self.rates.copy_(torch.tensor(rates, dtype=torch.float64).T)
+
+    @property
+    def state(self) -> list[Tensor]:
+        """All that a step changes beside the parameters."""
+        return [self.steps, *self.mean.values(), *self.square.values()]
 
     def zero_grad(self) -> None:
         """Forget the gradients."""
@@ -115,7 +123,7 @@ class StackedAdam:
 
     def select(self, numbers: Tensor) -> None:
         """Keep these replicas, in this order."""
-        self.steps = self.steps[numbers]
+        self.steps, self.rates, self._set = self.steps[numbers], self.rates[:, numbers], []
         for whole in (self.mean, self.square):
             whole.update({name: tensor[numbers] for name, tensor in whole.items()})
 
