@@ -45,3 +45,13 @@ def test_bias_can_be_left_out():
 def test_an_unknown_initialisation_is_refused():
     with pytest.raises(SettingsError, match="initialisation must be one of"):
         Linear(2, 3, initialisation="zeros")
+
+
+def test_low_precision_signals_meet_weights_of_float32():
+    linear = Linear(4, 3)
+    x = torch.randn(5, 4)
+    out = linear(x.bfloat16())
+    assert out.dtype == torch.bfloat16
+    torch.testing.assert_close(out.float(), linear(x), rtol=2e-2, atol=2e-2)
+    out.float().sum().backward()
+    assert linear.weight.grad.dtype == linear.bias.grad.dtype == torch.float32

@@ -255,3 +255,10 @@ def test_nodes_are_kept_at_the_right_rate(rate):
     assert abs(int(kept.sum()) - number * (1 - rate)) <= 5 * error + 1e-6
     with pytest.raises(SettingsError, match="below 1"):
         kept_nodes(3, 1.0, 0, torch.device("cpu"))
+
+
+@pytest.mark.parametrize("noise", [Noise(3, 5), Noise(torch.tensor([3, -1]), torch.tensor([5, 0]))])
+def test_keys_of_several_places_are_those_of_each(noise):
+    places = [0, 1, 1_000, 1_000_000]
+    for key, place in zip(noise.keys(places), places, strict=True):
+        assert torch.equal(torch.as_tensor(key), torch.as_tensor(noise.key(place)))

@@ -1,5 +1,6 @@
 """Dropout as a layer: one place in a model where values are dropped by a counter."""
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 from torch import Tensor, nn
@@ -50,6 +51,13 @@ class Dropout(nn.Module):
     def extra_repr(self) -> str:
         """The rate, for `print(model)`."""
         return f"{self.rate}"
+
+
+def keys_of(drops: Sequence[Dropout], noise: Noise | None) -> list[Key] | None:
+    """The keys of several dropouts of one rate; None where nothing is dropped."""
+    if drops[0].key(noise) is None or noise is None:
+        return None
+    return noise.keys([drop.place for drop in drops])
 
 
 def check_evaluating(module: nn.Module) -> None:

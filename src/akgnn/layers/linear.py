@@ -16,7 +16,9 @@ Initialisation = Literal["glorot_normal", "uniform"]
 class Linear(nn.Module):
     """x W + b for dense or sparse x.
 
-    Of several replicas, W has the shape (replicas, in, out), and x may be one for all of them.
+    Of several replicas, W has the shape (replicas, in, out), and x may be one for all of them. The
+    product has the precision of dense x where that is lower than W's, so that signals may be
+    bfloat16 while W is learned in float32.
 
     Args:
         in_channels: Width of x.
@@ -64,7 +66,7 @@ class Linear(nn.Module):
     def forward(self, x: Tensor | CSR) -> Tensor:
         """Map `x`, one row a node."""
         out = multiply(x, self.weight)
-        return out if self.bias is None else out + self.bias.unsqueeze(-2)
+        return out if self.bias is None else out + self.bias.unsqueeze(-2).to(out.dtype)
 
     def extra_repr(self) -> str:
         """Sizes, for `print(model)`."""
@@ -72,5 +74,7 @@ class Linear(nn.Module):
 
 
 def multiply(x: Tensor | CSR, weight: Tensor) -> Tensor:
-    """The product x W for dense or sparse x."""
-    return sparse_linear(x, weight) if isinstance(x, CSR) else x @ weight
+    """The product x W for dense or sparse x, in the precision of dense x if that is lower."""
+    if isinstance(x, CSR):
+        return sparse_linear(x, weight)
+    return x @ (weight.to(x.dtype) if x.dtype in (torch.bfloat16, torch.float16) else weight)

@@ -12,7 +12,7 @@ from akgnn.errors import SettingsError
 from akgnn.graph import Graph
 from akgnn.layers.ak_conv import AKConv, Form
 from akgnn.layers.batch_norm import BatchNorm
-from akgnn.layers.dropout import Dropout
+from akgnn.layers.dropout import Dropout, keys_of
 from akgnn.layers.kernels import Start, find_kernel
 from akgnn.layers.linear import Initialisation, Linear, multiply
 from akgnn.layers.node_dropout import NodeDropout
@@ -267,14 +267,14 @@ class AKGNN(nn.Module):
     def _chain(self, h: Tensor, graph: Graph, noise: Noise | None) -> Tensor:
         """READOUT(H^(1), …, H^(K)) in one operation."""
         settings = self.settings
-        keys = [cast(Dropout, drop).key(noise) for drop in self.drop_layers]
+        drops = [cast(Dropout, drop) for drop in self.drop_layers]
         return adaptive_chain(
             graph,
             h,
             [cast(AKConv, layer).weights(graph) for layer in self.layers],
             readout=cast(Readout, settings.readout),
             rate=settings.layer_dropout,
-            keys=keys,
+            keys=keys_of(drops, noise),
             normalisation=cast(Normalisation, settings.normalisation),
             recompute=settings.recompute,
         )

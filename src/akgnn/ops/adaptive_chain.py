@@ -28,7 +28,7 @@ def adaptive_chain(
     *,
     readout: Readout = "sum",
     rate: float = 0.0,
-    keys: Sequence[Key | None] | None = None,
+    keys: Sequence[Key] | None = None,
     normalisation: Normalisation = "sym",
     recompute: bool = False,
 ) -> Tensor:
@@ -43,15 +43,16 @@ def adaptive_chain(
         weights: Self weight and neighbour weight of every layer.
         readout: `sum`, `mean`, or `last`, which is H^(K).
         rate: Probability of dropping a value after each layer.
-        keys: Of the masks, from `Noise.key`, one for each layer, or None for all of them; nothing
-            is dropped without.
+        keys: Of the masks, from `Noise.keys`, one for each layer; nothing is dropped without.
         normalisation: `"sym"` or `"row"`.
         recompute: Whether the backward pass computes most of the H^(k) again instead of keeping
             them: about √K signals are held at a time instead of K, for one more forward pass.
     """
     check_rate("rate", rate)
     layers = [checked_weights(graph, h, normalisation, *pair) for pair in weights]
-    masks = list(keys) if keys is not None and rate > 0 else [None] * len(layers)
+    masks: list[Key | None] = [None] * len(layers)
+    if keys is not None and rate > 0:
+        masks = list(keys)
     if (groups := groups_if_fused(h, *chain.from_iterable(layers))) is not None:
         return _fused(graph, h, layers, groups, rate, masks, readout, normalisation, recompute)
     steps = [

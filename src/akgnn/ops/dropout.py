@@ -20,7 +20,7 @@ the value is dropped if the lane is below round(rate · 65536) - 32768. So a rat
 even as T; masks of other keys are set apart by the multiplier.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -33,6 +33,7 @@ from torch.autograd.function import once_differentiable
 from akgnn.csr import CSR, Pattern
 from akgnn.errors import SettingsError
 from akgnn.hashing import INCREMENT, Key, finalise_, fold_, mix
+from akgnn.ops.triton_backend import is_fused
 
 _LANES = 4
 _LEVELS = 2**16
@@ -59,6 +60,13 @@ class Noise:
     def key(self, place: int) -> Key:
         """The 64-bit key of one place in the model where values are dropped; one for each run."""
         return mix(self._key_of_step ^ place)
+
+    def keys(self, places: Sequence[int]) -> list[Key]:
+        """The keys of several places; of several runs hashed all at once."""
+        base = self._key_of_step
+        if not isinstance(base, Tensor):
+            return [self.key(place) for place in places]
+        return list(mix(torch.stack([base ^ place for place in places])))
 
     @cached_property
     def _key_of_step(self) -> Key:
@@ -169,7 +177,13 @@ class _Dropout(torch.autograd.Function):
 
 
 def _drop(h: Tensor, rate: float, key: Key, node_ids: Tensor | None) -> Tensor:
-    """Drop block by block, so that words and masks never leave the cache."""
+    """Drop block by block, so that words and masks never leave the cache; on a GPU in one pass."""
+    if node_ids is None and is_fused(h):
+        from akgnn.ops.launch import Mask, drop
+
+        keys_on_gpu = torch.as_tensor(key, device=h.device).view(-1)
+        whole = h if h.dim() == 3 else h.unsqueeze(0)
+        return drop(whole.contiguous(), Mask(keys_on_gpu, *dropped_lanes(rate))).view_as(h)
     threshold, scale = _threshold(rate)
     out = torch.empty_like(h, memory_format=torch.contiguous_format)
     zero = h.new_zeros(())

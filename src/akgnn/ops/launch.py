@@ -89,6 +89,26 @@ def enter(
     return out
 
 
+def drop(x: Tensor, mask: Mask) -> Tensor:
+    """A signal after dropout."""
+    replicas, num_nodes, width = x.shape
+    out = torch.empty_like(x)
+    block_c = _block_c(width)
+    block_r = max(1, 2048 // block_c)
+    ops.drop[(triton.cdiv(num_nodes, block_r), *_channel_grid(width, replicas, 1))](
+        x,
+        out,
+        mask.keys,
+        mask.dropped,
+        mask.kept_scale,
+        num_nodes,
+        width,
+        BLOCK_R=block_r,
+        BLOCK_C=block_c,
+    )
+    return out
+
+
 def step_forward(
     adjacency: Adjacency,
     x: Tensor,

@@ -444,3 +444,26 @@ def enter(
         result *= _factors(key, row[:, None], channel[None, :], width, dropped, kept_scale)
     result *= _entry(inverse, SYMMETRIC, BACKWARD)[:, None]
     tl.store(out + place, result, mask=is_value)
+
+
+@triton.jit
+def drop(
+    x,
+    out,
+    key_at,
+    dropped,
+    kept_scale,
+    num_nodes,
+    width,
+    BLOCK_R: tl.constexpr,
+    BLOCK_C: tl.constexpr,
+):
+    """Drop values of a signal."""
+    _, replica, channel, is_channel = _block_of_channels(width, 1, BLOCK_C)
+    row = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)
+    is_value = (row < num_nodes)[:, None] & is_channel[None, :]
+    place = (replica * num_nodes + row)[:, None] * width + channel[None, :]
+    h = tl.load(x + place, mask=is_value, other=0.0).to(tl.float32)
+    key = tl.load(key_at + replica)
+    h *= _factors(key, row[:, None], channel[None, :], width, dropped, kept_scale)
+    tl.store(out + place, h, mask=is_value)

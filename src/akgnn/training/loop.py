@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Protocol
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from akgnn.data.node_data import NodeData
@@ -15,7 +14,7 @@ from akgnn.errors import SettingsError
 from akgnn.models.akgnn import AKGNN
 from akgnn.ops.dropout import Noise
 from akgnn.training.history import History
-from akgnn.training.metrics import accuracy, logits_roc_auc, macro_f1
+from akgnn.training.metrics import accuracy, cross_entropy, logits_roc_auc, macro_f1
 from akgnn.training.optimizer import optimizer_tensors
 from akgnn.training.progress import Progress, Snapshot, Stopwatch, copied
 from akgnn.training.settings import TrainSettings
@@ -147,7 +146,7 @@ def _measure(model: nn.Module, data: NodeData) -> dict[str, Any]:
         row["neighbour_share"] = model.neighbour_share(data.graph).view(-1).tolist()
     for part, nodes in (("train", data.split.train), ("val", data.split.val)):
         scores, y = logits[nodes], data.y[nodes]
-        row[f"{part}_loss"] = float(F.cross_entropy(scores, y))
+        row[f"{part}_loss"] = float(cross_entropy(scores, y))
         row[f"{part}_accuracy"] = accuracy(scores.argmax(1), y)
     val_roc_auc = logits_roc_auc(scores, y)
     if not math.isnan(val_roc_auc):

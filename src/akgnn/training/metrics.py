@@ -14,6 +14,8 @@ def cross_entropy(logits: Tensor, y: Tensor) -> Tensor:
         logits: Shape (nodes, classes), or (replicas, nodes, classes) for one mean each.
         y: The classes.
     """
+    # A mean over many nodes needs more digits than bfloat16 has.
+    logits = logits.float() if logits.element_size() < 4 else logits
     if logits.dim() == 2:
         return F.cross_entropy(logits, y)
     number = len(logits)
