@@ -23,6 +23,8 @@ CASES = {
     "akgnn, dense": {"dataset": DENSE},
     "akgnn, sparse features": {"dataset": "pubmed"},
     "akgnn, 10 layers of 32": {"changes": {"num_layers": 10, "hidden_channels": 32}},
+    "akgnn, recomputed": {"changes": {"recompute": True}},
+    "akgnn, 10 layers recomputed": {"changes": {"recompute": True, "num_layers": 10}},
     "akgnn, many features": {"dataset": f"{EVEN},num_features=256"},
     "akgnn, no layer dropout": {"changes": {"layer_dropout": 0.0}},
     "akgnn, λ fixed": {"changes": {"learn_lambda": False}},

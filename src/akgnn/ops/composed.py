@@ -3,8 +3,9 @@
 It runs on any device and in any precision; see `akgnn.ops.adaptive` for the formulas.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any, Literal
 
 import torch
@@ -149,27 +150,52 @@ def _scaled_matmul(left: Tensor | None, matrix: CSR, right: Tensor | None, h: Te
     return matmul(CSR(matrix.pattern, value), h)
 
 
-def _dot(scale: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """The sum over nodes of scale · x · y, shape (1,), or (channels,) if scale has channels.
+class _Dots:
+    """The sums Σ x · y over some pairs of signals, to be weighted node by node and added up.
 
-    Of several replicas, one such row each.
+    Args:
+        pairs: Of signals.
+        like: A scaling: where it has one column, so have all, and products are added up over the
+            channels once for all scalings.
     """
-    x, y = x.to(scale.dtype), y.to(scale.dtype)
-    if scale.size(-1) > 1:
-        return (scale * x * y).sum(-2)
-    dots = _row_dots(x.reshape(-1, x.size(-1)), y.reshape(-1, y.size(-1)))
-    if x.dim() == 2:
-        return torch.dot(scale.view(-1), dots).view(1)
-    return (scale.squeeze(-1) * dots.view(x.shape[:2])).sum(1, keepdim=True)
+
+    def __init__(self, pairs: Sequence[tuple[Tensor, Tensor]], like: Tensor) -> None:
+        self.pairs = [(x.to(like.dtype), y.to(like.dtype)) for x, y in pairs]
+        self.is_column = like.size(-1) == 1
+
+    def weighted(self, scale: Tensor) -> Tensor:
+        """The sum over nodes of scale · Σ x · y: shape (1,), or (channels,) if scale has channels.
+
+        Of several replicas, one such row each.
+        """
+        if not self.is_column:
+            return reduce(torch.add, ((scale * x * y).sum(-2) for x, y in self.pairs))
+        if self.rows.dim() == 1:
+            return torch.dot(scale.view(-1), self.rows).view(1)
+        return (scale.squeeze(-1) * self.rows).sum(1, keepdim=True)
+
+    @cached_property
+    def rows(self) -> Tensor:
+        """Σ x · y for each node, over its channels."""
+        x, _ = self.pairs[0]
+        flat = [signal.reshape(-1, x.size(-1)) for pair in self.pairs for signal in pair]
+        if x.device.type != "cpu":
+            products = [torch.einsum("nc,nc->n", *pair) for pair in _in_pairs(flat)]
+            return reduce(torch.add, products).view(x.shape[:-1])
+        rows = max(1, _BLOCK // max(1, x.size(-1)))
+        sums = []
+        for parts in zip(*(signal.split(rows) for signal in flat), strict=True):
+            first, *others = _in_pairs(parts)
+            product = first[0] * first[1]
+            for pair in others:
+                product.addcmul_(*pair)
+            sums.append(product.sum(1))
+        return torch.cat(sums).view(x.shape[:-1])
 
 
-def _row_dots(x: Tensor, y: Tensor) -> Tensor:
-    """The dot product of each row of x with the same row of y."""
-    if x.device.type != "cpu":
-        return torch.einsum("nc,nc->n", x, y)
-    rows = max(1, _BLOCK // max(1, x.size(1)))
-    dots = [(a * b).sum(1) for a, b in zip(x.split(rows), y.split(rows), strict=True)]
-    return torch.cat(dots)
+def _in_pairs(signals: Sequence[Tensor]) -> list[tuple[Tensor, Tensor]]:
+    """Signals in pairs."""
+    return list(zip(signals[::2], signals[1::2], strict=True))
 
 
 class _ComposedStep(torch.autograd.Function):
@@ -207,26 +233,28 @@ class _ComposedStep(torch.autograd.Function):
         ones = torch.ones_like(kernel.inverse)
         # Taken now: `add_own` overwrites the neighbours' parts.
         direct = [
-            _dot(ones, h, part) if learns else None
+            _Dots([(h, part)], ones).weighted(ones) if learns else None
             for part, learns in zip(neighbours, weights_learn, strict=True)
         ]
         grad_h = kernel.add_own(neighbours, grad)
 
-        def through_c(scale: Tensor) -> Tensor:
-            if ctx.form == "row":
-                return _dot(scale, out, grad)
-            return (_dot(scale, out, grad) + _dot(scale, h, grad_h)) / 2
+        is_row = ctx.form == "row"
+        through_c = _Dots([(out, grad)] if is_row else [(out, grad), (h, grad_h)], kernel.inverse)
+
+        def t_over_c(scale: Tensor) -> Tensor:
+            return through_c.weighted(scale) / (1 if is_row else 2)
 
         grad_a = None
         if a_learns:
-            grad_a = _fit(_dot(kernel.inverse, h, grad) - through_c(kernel.inverse), a)
+            direct_a = _Dots([(h, grad)], kernel.inverse).weighted(kernel.inverse)
+            grad_a = _fit(direct_a - t_over_c(kernel.inverse), a)
         grads: list[Tensor | None] = []
         for way, weight, own in zip(kernel.ways, weights, direct, strict=True):
             if own is None:
                 grads.append(None)
                 continue
             sign = _row_of(weight.sign(), h)
-            grads.append(_fit(own - sign * through_c(way.degree * kernel.inverse), weight))
+            grads.append(_fit(own - sign * t_over_c(way.degree * kernel.inverse), weight))
         return None, grad_h, None, grad_a, *grads
 
 

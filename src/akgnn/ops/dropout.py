@@ -110,12 +110,12 @@ def dropout_entries(x: CSR, rate: float, key: Key, node_ids: Tensor | None = Non
     dtype = torch.float32 if x.value is None else x.value.dtype
     out = torch.empty(_number_of(key), x.num_entries, dtype=dtype, device=x.device)
     threshold, scale = _threshold(rate)
-    keys = _keys(key, x.device)
+    keys = _keys(key, x.device, 1)
     for part, positions, shifts in _entries(x, node_ids):
         for replicas, *pair in keys:
             # The lane of each channel, moved to the lowest 16 bits and read with its sign.
             lanes = _keyed(positions, *pair).bitwise_right_shift_(shifts).to(torch.int16)
-            torch.ge(lanes, threshold, out=out[replicas, part].unsqueeze(-1))
+            torch.ge(lanes, threshold, out=out[replicas, part])
     out.mul_(scale)
     if x.value is not None:
         out.mul_(x.value)
@@ -188,7 +188,7 @@ def _drop(h: Tensor, rate: float, key: Key, node_ids: Tensor | None) -> Tensor:
     out = torch.empty_like(h, memory_format=torch.contiguous_format)
     zero = h.new_zeros(())
     signal, result = (t if t.dim() == 3 else t.unsqueeze(0) for t in (h, out))
-    keys = _keys(key, h.device)
+    keys = _keys(key, h.device, 2)
     for rows, positions in _blocks(h, node_ids):
         for replicas, *pair in keys:
             lanes = _keyed(positions, *pair).view(torch.int16)[..., : h.size(-1)]
@@ -202,17 +202,19 @@ def _number_of(key: Key) -> int:
     return key.numel() if isinstance(key, Tensor) else 1
 
 
-def _keys(key: Key, device: torch.device) -> list[tuple[slice, Key, Key]]:
+def _keys(key: Key, device: torch.device, dimensions: int) -> list[tuple[slice, Key, Key]]:
     """Keys with their multipliers, and which replicas they are for.
 
-    One by one on a processor, where a replica's words stay in the cache; all at once on a GPU.
+    One by one on a processor, where a replica's words stay in the cache; all at once on a GPU, in a
+    shape that meets positions of so many dimensions.
     """
     if not isinstance(key, Tensor):
         return [(slice(0, 1), key, mix(key) | 1)]
     keys = key.to(device).view(-1)
     multipliers = mix(keys) | 1
     if device.type != "cpu":
-        return [(slice(0, len(keys)), keys.view(-1, 1, 1), multipliers.view(-1, 1, 1))]
+        shape = (-1, *[1] * dimensions)
+        return [(slice(0, len(keys)), keys.view(shape), multipliers.view(shape))]
     pairs = zip(keys.tolist(), multipliers.tolist(), strict=True)
     return [(slice(number, number + 1), *pair) for number, pair in enumerate(pairs)]
 
@@ -251,7 +253,7 @@ def _positions(nodes: Tensor, groups: int) -> Tensor:
 
 
 def _entries(x: CSR, node_ids: Tensor | None) -> Iterator[tuple[slice, Tensor, Tensor]]:
-    """Blocks of entries, each with the positions T and the shifts to the lanes, as columns."""
+    """Blocks of entries, each with the positions T and the shifts to the lanes."""
     kept = None
     if node_ids is None and x.num_entries <= _MOST_WORDS_KEPT:
         kept = _KEPT_ENTRIES.get(x.pattern)
@@ -278,7 +280,7 @@ def _entry_positions(
     node, channel = pattern.row[part].long(), pattern.col[part].long()
     node = node if node_ids is None else node_ids[node].long()
     positions = finalise_(node.mul_(groups).add_(channel >> 2).mul_(INCREMENT))
-    return positions.unsqueeze(1), channel.bitwise_and_(3).mul_(16).unsqueeze(1)
+    return positions, channel.bitwise_and_(3).mul_(16)
 
 
 def dropped_lanes(rate: float) -> tuple[int, float]:

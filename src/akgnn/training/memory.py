@@ -8,6 +8,7 @@ for each edge. tests/training/test_memory.py holds them to measured peaks: 0.9 t
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from math import ceil, sqrt
 from typing import Any
 
 from akgnn.csr import CSR
@@ -129,6 +130,10 @@ def _layer_signals(settings: AKGNNSettings) -> int:
     layer = 1 + (drops and settings.learn_lambda) + 2 * (not settings.share_weights)
     layer += {"concat": 2, "max": 4}.get(settings.readout, 0)
     signals = settings.num_layers * layer + (settings.normalisation == "directed")
+    if settings.recompute:
+        # What enters each part of √K layers, and one part at a time.
+        part = ceil(sqrt(settings.num_layers))
+        signals = ceil(settings.num_layers / part) + part * layer
     if settings.groups > 1:
         # A scaling has a number for each channel then.
         signals += _SCALINGS * (settings.num_layers + 1)

@@ -30,9 +30,15 @@ def _fewer(value: int) -> Iterator[int]:
 
 
 # Settings that save memory, each with the values to try, the mildest first.
+def _switched_on(value: int) -> Iterator[int]:
+    if not value:
+        yield True
+
+
 _REMEDIES: Mapping[str, Callable[[int], Iterator[int]]] = {
     "hidden_channels": _halves,
     "num_layers": _fewer,
+    "recompute": _switched_on,
 }
 
 
@@ -51,7 +57,7 @@ class Remedy:
     needed: int
 
     def __str__(self) -> str:
-        return f"--set {self.setting}={self.value} ({size_text(self.needed)})"
+        return f"--set {self.setting}={str(self.value).lower()} ({size_text(self.needed)})"
 
 
 def check_memory(
