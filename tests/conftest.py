@@ -1,8 +1,14 @@
 """Shared by all tests."""
 
+import os
+
 import pytest
 import torch
 from hypothesis import settings
+
+# Triton decides when it is first imported, by whoever that is, whether to compile or to interpret.
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"
 
 settings.register_profile("akgnn", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("akgnn")

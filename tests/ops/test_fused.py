@@ -1,14 +1,10 @@
 """The Triton ops against the specification: on a GPU, or elsewhere in Triton's interpreter."""
 
 import itertools
-import os
 
 import pytest
 import torch
 
-# Before Triton is imported: it decides then whether to compile or to interpret.
-if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"
 pytest.importorskip("triton")
 
 from akgnn import csr

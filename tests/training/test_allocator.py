@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from akgnn.training import allocator
-from akgnn.training.allocator import keep_freed_memory
+from akgnn.training.allocator import give_back_freed_memory, keep_freed_memory
 
 FAULTS = """
 import resource, torch
@@ -48,3 +48,25 @@ def test_elsewhere_nothing_happens(monkeypatch):
     monkeypatch.setattr(allocator.sys, "platform", "darwin")
     monkeypatch.setattr(allocator.ctypes, "CDLL", lambda name: 1 / 0)
     keep_freed_memory()
+    give_back_freed_memory()
+
+
+KEPT = """
+import torch
+from akgnn.training.allocator import give_back_freed_memory, keep_freed_memory
+from akgnn.training.peak_memory import held_bytes
+
+keep_freed_memory()
+before = held_bytes("cpu")
+torch.ones(2**26)
+kept = held_bytes("cpu") - before
+give_back_freed_memory()
+print(kept, held_bytes("cpu") - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc is Linux's")
+def test_what_was_kept_can_be_given_back():
+    done = subprocess.run([sys.executable, "-c", KEPT], capture_output=True, text=True, check=True)
+    kept, left = map(int, done.stdout.split())
+    assert left < 2**26 < 2**28 <= kept + 2**20

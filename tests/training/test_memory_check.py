@@ -60,7 +60,11 @@ def test_a_remedy_is_the_mildest_that_fits():
         for remedy in remedies(PRESET, SIZES, most):
             less = PRESET.updated({remedy.setting: remedy.value})
             assert remedy.needed == training_bytes(less, SIZES) <= most
-            milder = 2 * remedy.value if remedy.setting == "hidden_channels" else remedy.value + 1
+            milder = {
+                "hidden_channels": 2 * remedy.value,
+                "num_layers": remedy.value + 1,
+                "recompute": False,
+            }[remedy.setting]
             more = PRESET.updated({remedy.setting: milder})
             assert training_bytes(more, SIZES) > most
 

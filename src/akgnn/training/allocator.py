@@ -1,4 +1,4 @@
-"""Keeping freed memory for the next epoch."""
+"""Keeping freed memory for the next epoch, and giving it back."""
 
 import ctypes
 import sys
@@ -18,9 +18,21 @@ def keep_freed_memory() -> None:
     process, so programs decide about it and not `fit`. Elsewhere than on Linux with glibc nothing
     happens.
     """
-    if sys.platform != "linux":
-        return
-    library = ctypes.CDLL(None)
-    if hasattr(library, "mallopt"):
+    library = _glibc()
+    if library is not None:
         library.mallopt(_TRIM_THRESHOLD, _MOST_KEPT)
         library.mallopt(_MMAP_MAX, 0)
+
+
+def give_back_freed_memory() -> None:
+    """Return what was kept to the system, so that it does not count as held."""
+    library = _glibc()
+    if library is not None:
+        library.malloc_trim(0)
+
+
+def _glibc() -> ctypes.CDLL | None:
+    if sys.platform != "linux":
+        return None
+    library = ctypes.CDLL(None)
+    return library if hasattr(library, "mallopt") and hasattr(library, "malloc_trim") else None

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import torch
 
+from akgnn.training.allocator import give_back_freed_memory
+
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
@@ -12,6 +14,7 @@ def reset_peak(device: str) -> None:
     """Let the peak count from now on, not from the start of the process."""
     if device.startswith("cuda"):
         torch.cuda.reset_peak_memory_stats(device)
+    give_back_freed_memory()
     try:
         _RESET.write_text("5")
     except OSError:
