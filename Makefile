@@ -34,6 +34,7 @@ tables: .venv/dev.stamp
 # On a machine with a GPU and torch, from source, without an installation.
 gpu-test:
 	PYTHONPATH=src $(PYTHON) -m pytest -m gpu
+	PYTHONPATH=src $(PYTHON) -m pytest tests/ops/test_fused.py
 
 clean:
 	rm -rf .venv build dist src/*.egg-info .mypy_cache .pytest_cache .ruff_cache
