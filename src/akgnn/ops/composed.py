@@ -23,6 +23,9 @@ Weight = Tensor | float
 # Numbers in a block whose products stay in the processor's cache; 2 to 3 times as fast on large
 # signals as a batched product.
 _BLOCK = 2**18
+# A kernel keeps its entries for the backward pass if they are no more than so many: of a larger
+# graph they would take the memory of a signal.
+MOST_ENTRIES_KEPT = 2**22
 
 
 def composed_step(
@@ -74,6 +77,7 @@ class _Kernel:
         own: What a node keeps of itself, a / c; 1 where c = 0, and for isolated nodes.
         left: Scales the sum over neighbours.
         right: Scales a signal before it is summed; None for 1.
+        folded: The matrix of the symmetric form with its scalings, once it was made.
     """
 
     ways: tuple[_Way, ...]
@@ -81,6 +85,7 @@ class _Kernel:
     own: Tensor
     left: Tensor
     right: Tensor | None
+    folded: CSR | None = None
 
     @classmethod
     def build(
@@ -116,11 +121,28 @@ class _Kernel:
 
     def sum_neighbours(self, h: Tensor) -> list[Tensor]:
         """The neighbours' part of each way, without its weight."""
-        return [_scaled_matmul(self.left, way.matrix, self.right, h) for way in self.ways]
+        return [self._product(self.left, way.matrix, self.right, h) for way in self.ways]
 
     def sum_neighbours_back(self, grad: Tensor) -> list[Tensor]:
         """The same with the transposed matrices."""
-        return [_scaled_matmul(self.right, way.transpose, self.left, grad) for way in self.ways]
+        return [self._product(self.right, way.transpose, self.left, grad) for way in self.ways]
+
+    def _product(self, left: Tensor | None, matrix: CSR, right: Tensor | None, h: Tensor) -> Tensor:
+        """The product diag(left) · matrix · diag(right) · h.
+
+        Scalings of one column are folded into the entries: one number an edge is far less traffic
+        than another pass over all channels.
+        """
+        if self.left.size(-1) > 1:
+            product = matmul(matrix, h if right is None else (right * h).to(h.dtype))
+            return product if left is None else product.mul_(left)
+        if left is not right or matrix.num_entries > MOST_ENTRIES_KEPT:
+            return matmul(_folded(left, matrix, right), h)
+        # The symmetric form has the same matrix on its way back.
+        if self.folded is None:
+            object.__setattr__(self, "folded", _folded(left, matrix, right))
+        assert self.folded is not None
+        return matmul(self.folded, h)
 
     def add_own(self, neighbours: list[Tensor], h: Tensor) -> Tensor:
         """Turn the neighbours' parts, in place, into the whole step."""
@@ -133,21 +155,14 @@ class _Kernel:
         return total.addcmul_(self.own.to(h.dtype), h)
 
 
-def _scaled_matmul(left: Tensor | None, matrix: CSR, right: Tensor | None, h: Tensor) -> Tensor:
-    """The product diag(left) · matrix · diag(right) · h.
-
-    Scalings of one column are folded into the entries: one number an edge is far less traffic
-    than another pass over all channels.
-    """
-    if any(scale is not None and scale.size(-1) > 1 for scale in (left, right)):
-        product = matmul(matrix, h if right is None else (right * h).to(h.dtype))
-        return product if left is None else product.mul_(left)
+def _folded(left: Tensor | None, matrix: CSR, right: Tensor | None) -> CSR:
+    """The matrix diag(left) · matrix · diag(right), for scalings of one column."""
     value = matrix.value
     for scale, index in ((left, matrix.pattern.row), (right, matrix.pattern.col)):
         if scale is not None:
             factor = scale.squeeze(-1).index_select(-1, index)
             value = factor if value is None else factor.mul_(value)
-    return matmul(CSR(matrix.pattern, value), h)
+    return CSR(matrix.pattern, value)
 
 
 class _Dots:

@@ -19,6 +19,7 @@ from akgnn.models.appnp import APPNPSettings
 from akgnn.models.gcn import GCNSettings
 from akgnn.models.mlp import MLPSettings
 from akgnn.models.sgc import SGCSettings, SSGCSettings
+from akgnn.ops.composed import MOST_ENTRIES_KEPT
 from akgnn.settings import Settings
 from akgnn.training.presets import Preset
 from akgnn.training.strategies.consistency import ConsistencySettings
@@ -112,7 +113,12 @@ def data_bytes(sizes: Sizes) -> int:
 def _akgnn(settings: AKGNNSettings, sizes: Sizes) -> Needs:
     width = sizes.features if _propagates_features(settings) else settings.hidden_channels
     per_node = _layer_signals(settings) * width + _other_channels(settings, sizes, width)
-    return Needs(per_node, _EDGE, _akgnn_weights(settings, sizes))
+    return Needs(per_node, _per_edge(settings.num_layers, sizes), _akgnn_weights(settings, sizes))
+
+
+def _per_edge(propagations: int, sizes: Sizes) -> int:
+    """Numbers for each edge: those of one propagation; on small graphs the others keep one each."""
+    return _EDGE + (propagations - 1 if sizes.edges <= MOST_ENTRIES_KEPT else 0)
 
 
 def _propagates_features(settings: AKGNNSettings) -> bool:
@@ -168,7 +174,11 @@ def _akgnn_weights(settings: AKGNNSettings, sizes: Sizes) -> int:
 
 def _gcn(settings: GCNSettings, sizes: Sizes) -> Needs:
     needs = _layers(settings.hidden_channels, settings.num_layers, settings.dropout, sizes)
-    return Needs(needs.per_node + _SCALINGS * settings.num_layers, _EDGE, needs.weights)
+    return Needs(
+        needs.per_node + _SCALINGS * settings.num_layers,
+        _per_edge(settings.num_layers, sizes),
+        needs.weights,
+    )
 
 
 def _mlp(settings: MLPSettings, sizes: Sizes) -> Needs:
@@ -192,7 +202,8 @@ def _appnp(settings: APPNPSettings, sizes: Sizes) -> Needs:
     needs = _layers(settings.hidden_channels, 2, settings.dropout, sizes)
     depth = settings.num_layers
     if not settings.edge_dropout:
-        return Needs(needs.per_node + _SCALINGS * depth, _EDGE, needs.weights)
+        per_edge = _per_edge(depth, sizes)
+        return Needs(needs.per_node + _SCALINGS * depth, per_edge, needs.weights)
     # Every step keeps the entries of its own Â; a node has one on the diagonal.
     entries = depth + _ENTRY + _MASKED_ENTRY
     return Needs(needs.per_node + entries, entries, needs.weights)
@@ -201,7 +212,8 @@ def _appnp(settings: APPNPSettings, sizes: Sizes) -> Needs:
 def _sgc(settings: SGCSettings | SSGCSettings, sizes: Sizes) -> Needs:
     per_node = (3 + isinstance(settings, SSGCSettings)) * sizes.classes
     per_node += _SCALINGS * settings.num_layers
-    return Needs(per_node, _EDGE, sizes.features * sizes.classes)
+    per_edge = _per_edge(settings.num_layers, sizes)
+    return Needs(per_node, per_edge, sizes.features * sizes.classes)
 
 
 _RULES: Mapping[type[Settings], Callable[[Any, Sizes], Needs]] = {
