@@ -1,5 +1,8 @@
 """The paper's formulas written out densely, in float64, and graphs to try them on."""
 
+import itertools
+from collections.abc import Callable
+
 import torch
 from hypothesis import strategies as st
 from torch import Tensor
@@ -99,3 +102,27 @@ def sparse(x: Tensor) -> CSR:
     """The entries of a dense matrix that are not 0."""
     row, col = x.nonzero(as_tuple=True)
     return CSR.from_arrays(rowptr_from_rows(row, len(x)), col, x[row, col], (len(x), x.size(1)))
+
+
+FORMS = ["sym", "row"]
+# Weighted or not, directed or not, with the forms that take them.
+KINDS = [
+    kind
+    for kind in itertools.product([False, True], [False, True], FORMS)
+    if kind[1:] != (True, "sym")
+]
+
+
+def with_gradients(
+    function: Callable[..., Tensor],
+    graph: Graph,
+    h: Tensor,
+    a: Tensor,
+    w: Tensor,
+    form: str,
+    grad: Tensor,
+) -> list[Tensor]:
+    """A step and its gradients."""
+    inputs = [tensor.detach().clone().requires_grad_() for tensor in (h, a, w)]
+    out = function(graph, *inputs, normalisation=form)
+    return [out, *torch.autograd.grad(out, inputs, grad)]

@@ -1,4 +1,3 @@
-import itertools
 import math
 
 import pytest
@@ -6,32 +5,18 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.autograd import gradcheck
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from akgnn.errors import GraphError, SettingsError
 from akgnn.graph import Graph
 from akgnn.ops.adaptive import adaptive_propagate, adaptive_propagate_reference
-from oracles import dense, dense_kernel, graphs, random_graph
+from oracles import FORMS, KINDS, dense, dense_kernel, graphs, random_graph, with_gradients
 
-FORMS = ["sym", "row"]
 WEIGHTS = [(0.7, 1.0), (0.0, 1.0), (2.5, -0.8), (0.7, 0.0), (1e6, 1.0), (1e-9, 1.0)]
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 
 SELF = st.just(0.0) | st.floats(0.01, 100)
 NEIGHBOUR = st.just(0.0) | st.floats(0.01, 10) | st.floats(-10, -0.01)
-# Weighted or not, directed or not, with the forms that take them.
-KINDS = [
-    kind
-    for kind in itertools.product([False, True], [False, True], FORMS)
-    if kind[1:] != (True, "sym")
-]
-
-
-def with_gradients(function, graph, h, a, w, form, grad):
-    inputs = [tensor.detach().clone().requires_grad_() for tensor in (h, a, w)]
-    out = function(graph, *inputs, normalisation=form)
-    return [out, *torch.autograd.grad(out, inputs, grad)]
 
 
 def dense_step(graph, h, a, w, *, normalisation):
@@ -225,15 +210,6 @@ def test_the_signal_is_not_overwritten():
     assert torch.equal(h, before)
 
 
-def test_a_fixed_kernel_keeps_no_activations():
-    graph = random_graph(7)
-    h = torch.randn(graph.num_nodes, 3, requires_grad=True)
-    kept = []
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):
-        adaptive_propagate(graph, h, 1.0)
-    assert not kept
-
-
 def test_negative_edge_weights_are_refused():
     graph = Graph.from_edge_index(torch.tensor([[0, 1], [1, 0]]), torch.tensor([-1.0, -1.0]))
     with pytest.raises(GraphError, match="negative edge weights"):
@@ -266,59 +242,10 @@ def test_wrong_weights_are_refused(a, w, form, message):
         adaptive_propagate(graph, torch.ones(graph.num_nodes, 2), a, w, normalisation=form)
 
 
-class LargestTensor(TorchDispatchMode):
-    """Remembers the size of the largest tensor that any operation made."""
-
-    size = 0
-
-    def __torch_dispatch__(self, function, types, arguments=(), options=None):
-        out = function(*arguments, **(options or {}))
-        for tensor in out if isinstance(out, tuple | list) else [out]:
-            # A sparse tensor counts the zeros it does not store.
-            if isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided:
-                self.size = max(self.size, tensor.numel())
-        return out
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("shape", [(), (8,)])
-def test_no_tensor_is_larger_than_the_signal_or_the_edges(dtype, form, shape):
-    graph = random_graph(10, num_nodes=2000, num_edges=3000)
-    h = torch.randn(2000, 8, dtype=dtype, requires_grad=True)
-    a = torch.ones(shape, dtype=dtype, requires_grad=True)
-    with LargestTensor() as largest:
-        adaptive_propagate(graph, h, a, normalisation=form).sum().backward()
-    assert h.numel() <= largest.size <= max(h.numel(), graph.num_edges)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_large_signals_have_the_same_gradients(form):
-    graph = random_graph(11, num_nodes=5000, num_edges=20_000)
-    h = torch.randn(5000, 64)
-    assert h.numel() > 2**18
-    a, w, grad = torch.tensor(0.7), torch.tensor(1.3), torch.randn(5000, 64)
-    found = with_gradients(adaptive_propagate, graph, h, a, w, form, grad)
-    wide = [x.double() for x in (h, a, w)]
-    expected = with_gradients(adaptive_propagate_reference, graph, *wide, form, grad.double())
-    for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one.double(), other, rtol=1e-4, atol=1e-3)
-
-
 def test_a_weight_that_is_not_a_number_stays_visible():
     graph = random_graph(12)
     out = adaptive_propagate(graph, torch.ones(graph.num_nodes, 1), torch.tensor(float("nan")))
     assert bool(out[graph.degree > 0].isnan().all())
-
-
-def test_a_weight_changed_after_the_step_does_not_change_its_gradient():
-    graph = random_graph(13)
-    h = torch.randn(graph.num_nodes, 2, requires_grad=True)
-    w = torch.tensor(0.5)
-    expected = torch.autograd.grad(adaptive_propagate(graph, h, 1.0, w).sum(), h)[0]
-    out = adaptive_propagate(graph, h, 1.0, w)
-    w.fill_(5.0)
-    torch.testing.assert_close(torch.autograd.grad(out.sum(), h)[0], expected)
 
 
 def test_half_precision_runs_on_the_cpu():
@@ -327,60 +254,6 @@ def test_half_precision_runs_on_the_cpu():
     expected = adaptive_propagate(graph, h, 1.0)
     found = adaptive_propagate(graph, h.half(), 1.0)
     torch.testing.assert_close(found.float(), expected, rtol=1e-2, atol=1e-2)
-
-
-def test_a_second_derivative_is_refused_not_wrong():
-    graph = random_graph(15)
-    h = torch.randn(graph.num_nodes, 2, dtype=torch.float64, requires_grad=True)
-    a = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
-    out = adaptive_propagate(graph, h, a).square().sum()
-    (grad,) = torch.autograd.grad(out, a, create_graph=True)
-    with pytest.raises(RuntimeError, match="differentiate twice"):
-        grad.backward()
-
-
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize(("weighted", "directed", "form"), KINDS)
-@pytest.mark.parametrize("sizes", [(0, 0), (1, 1), (1, 0), (3, 1), (1, 3), (3, 3)])
-def test_a_replica_is_propagated_as_if_alone(weighted, directed, form, sizes, device):
-    """Weights of size 0 are one number for all, of 1 one each, of 3 one for each channel too."""
-    graph = random_graph(0, weighted=weighted, directed=directed).to(device)
-    draw = torch.Generator().manual_seed(0)
-    h, grad = torch.randn(2, 4, 12, 3, generator=draw, dtype=torch.float64).to(device)
-
-    def weight(size):
-        drawn = torch.rand(4, max(size, 1), generator=draw, dtype=torch.float64)
-        return (drawn if size else drawn[0, 0]).to(device)
-
-    a, w = weight(sizes[0]), weight(sizes[1]) - 0.5
-    out, *grads = with_gradients(adaptive_propagate, graph, h, a, w, form, grad)
-    shared = [torch.zeros_like(a), torch.zeros_like(w)]
-    for number in range(4):
-        own = [x if x.dim() == 0 else x[number] for x in (a, w)]
-        alone = with_gradients(
-            adaptive_propagate, graph, h[number], *own, form, grad[number].contiguous()
-        )
-        torch.testing.assert_close(out[number], alone[0])
-        torch.testing.assert_close(grads[0][number], alone[1])
-        for place, (x, found) in enumerate(zip(shared, alone[2:], strict=True)):
-            if x.dim():
-                torch.testing.assert_close(grads[1 + place][number], found)
-            else:
-                x += found
-    for x, found in zip(shared, grads[1:], strict=True):
-        if x.dim() == 0:
-            torch.testing.assert_close(found, x)
-
-
-def test_both_ways_of_replicas_are_those_of_each():
-    graph = random_graph(1, directed=True)
-    h = torch.randn(3, 12, 4, dtype=torch.float64)
-    weights = [torch.rand(3, 1, dtype=torch.float64) for _ in range(3)]
-    out = adaptive_propagate(graph, h, *weights, normalisation="row")
-    for number in range(3):
-        own = [weight[number] for weight in weights]
-        alone = adaptive_propagate(graph, h[number], *own, normalisation="row")
-        torch.testing.assert_close(out[number], alone)
 
 
 def test_weights_that_fit_no_replica_are_refused():

@@ -16,7 +16,7 @@ from akgnn.layers.dropout import Dropout, keys_of
 from akgnn.layers.kernels import Start, find_kernel
 from akgnn.layers.linear import Initialisation, Linear, multiply
 from akgnn.layers.node_dropout import NodeDropout
-from akgnn.ops.adaptive_chain import adaptive_chain
+from akgnn.ops.adaptive_chain import adaptive_chain, added_up
 from akgnn.ops.composed import Normalisation, Readout
 from akgnn.ops.dropout import Noise
 from akgnn.settings import Settings, count, rate
@@ -344,9 +344,9 @@ class AKGNN(nn.Module):
     def _read_out(self, outputs: list[Tensor]) -> Tensor:
         match self.settings.readout:
             case "sum":
-                return _summed(outputs)
+                return added_up(outputs)
             case "mean":
-                return _summed(outputs) / len(outputs)
+                return added_up(outputs) / len(outputs)
             case "max":
                 return torch.stack(outputs).amax(0)
             case "concat":
@@ -356,14 +356,3 @@ class AKGNN(nn.Module):
 
     def _activate(self, h: Tensor) -> Tensor:
         return F.relu(h) if self.settings.activation == "relu" else F.leaky_relu(h)
-
-
-def _summed(signals: list[Tensor]) -> Tensor:
-    """Their sum, added up in place: a new signal for every addition would cost another pass."""
-    first, *others = signals
-    if not others:
-        return first
-    total = first + others[0]
-    for h in others[1:]:
-        total += h
-    return total

@@ -1,7 +1,7 @@
 """K adaptive steps in a row, each followed by dropout, and the readout of their results."""
 
 from collections.abc import Callable, Sequence
-from functools import partial, reduce
+from functools import partial
 from itertools import chain
 from math import ceil, sqrt
 
@@ -90,19 +90,28 @@ def _composed(
         sums.append(total)
     if readout == "last":
         return h
-    total = reduce(torch.add, sums)
+    total = added_up(sums)
     return total / len(steps) if readout == "mean" else total
 
 
 def _run(steps: Sequence[Callable[[Tensor], Tensor]], h: Tensor) -> tuple[Tensor, Tensor]:
     """The last result of some steps, and the sum of all."""
-    first = h = steps[0](h)
-    total = None
-    for step in steps[1:]:
+    outputs = []
+    for step in steps:
         h = step(h)
-        # In place from the second addition on: a new signal for each would cost another pass.
-        total = first + h if total is None else total.add_(h)
-    return h, first if total is None else total
+        outputs.append(h)
+    return h, added_up(outputs)
+
+
+def added_up(signals: Sequence[Tensor]) -> Tensor:
+    """Their sum, added up in place: a new signal for every addition would cost another pass."""
+    first, *others = signals
+    if not others:
+        return first
+    total = first + others[0]
+    for h in others[1:]:
+        total += h
+    return total
 
 
 def _fused(

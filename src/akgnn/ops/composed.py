@@ -77,7 +77,6 @@ class _Kernel:
         own: What a node keeps of itself, a / c; 1 where c = 0, and for isolated nodes.
         left: Scales the sum over neighbours.
         right: Scales a signal before it is summed; None for 1.
-        folded: The matrix of the symmetric form with its scalings, once it was made.
     """
 
     ways: tuple[_Way, ...]
@@ -85,7 +84,6 @@ class _Kernel:
     own: Tensor
     left: Tensor
     right: Tensor | None
-    folded: CSR | None = None
 
     @classmethod
     def build(
@@ -138,11 +136,12 @@ class _Kernel:
             return product if left is None else product.mul_(left)
         if left is not right or matrix.num_entries > MOST_ENTRIES_KEPT:
             return matmul(_folded(left, matrix, right), h)
-        # The symmetric form has the same matrix on its way back.
-        if self.folded is None:
-            object.__setattr__(self, "folded", _folded(left, matrix, right))
-        assert self.folded is not None
         return matmul(self.folded, h)
+
+    @cached_property
+    def folded(self) -> CSR:
+        """The matrix of the symmetric form with its scalings, which is the same on the way back."""
+        return _folded(self.left, self.ways[0].matrix, self.right)
 
     def add_own(self, neighbours: list[Tensor], h: Tensor) -> Tensor:
         """Turn the neighbours' parts, in place, into the whole step."""

@@ -8,6 +8,7 @@ import triton
 from torch import Tensor
 
 from akgnn.csr import CSR
+from akgnn.ops import triton_gather as gather
 from akgnn.ops import triton_ops as ops
 from akgnn.ops.composed import Normalisation
 
@@ -272,7 +273,7 @@ def _segment_sums(adjacency: Adjacency, x: Tensor) -> tuple[Tensor, Tensor]:
     block_c = _block_c(width)
     channel_grid = _channel_grid(width, replicas, 1)
     entries = SEGMENT_BYTES_AT_ONCE // (block_c * x.element_size())
-    ops.sum_segments[(number, *channel_grid)](
+    gather.sum_segments[(number, *channel_grid)](
         x,
         sums,
         adjacency.matrix.pattern.col,
@@ -288,7 +289,7 @@ def _segment_sums(adjacency: Adjacency, x: Tensor) -> tuple[Tensor, Tensor]:
         BLOCK_C=block_c,
         num_warps=1,
     )
-    ops.sum_long_rows[(segments.rows.numel(), *channel_grid)](
+    gather.sum_long_rows[(segments.rows.numel(), *channel_grid)](
         sums,
         segments.rows,
         segments.ptr,

@@ -13,13 +13,12 @@ needed, masks from the counter of `akgnn.ops.dropout`; neither is stored.
 of the traffic. So a layer may write its result already multiplied by what the next layer's gather
 multiplies it by, its *entry scaling*: c^-1/2 in the symmetric form, 1 in the row form and, on the
 way back, 1 / c in the row form. It is 1 for nodes that keep their signal as it is.
-
-**Long rows** are cut into segments that are summed first, each by its own program, so a hub costs
-no more time than its share of the edges. Every sum has a fixed order: results repeat bit by bit.
 """
 
 import triton
 import triton.language as tl
+
+from akgnn.ops.triton_gather import block_of_channels, row_sums, rows_of
 
 # splitmix64, as in akgnn.ops.dropout.
 _INCREMENT = tl.constexpr(0x9E3779B97F4A7C15)
@@ -65,163 +64,6 @@ def _entry(inverse, SYMMETRIC: tl.constexpr, BACKWARD: tl.constexpr):
 
 
 @triton.jit
-def _gathered(
-    x,
-    col,
-    value,
-    start,
-    stop,
-    width,
-    channel,
-    is_channel,
-    HAS_VALUE: tl.constexpr,
-    BLOCK_R: tl.constexpr,
-    BLOCK_E: tl.constexpr,
-    BLOCK_C: tl.constexpr,
-):
-    """For several ranges of entries at once, the sums of the rows of `x` that they name."""
-    total = tl.zeros([BLOCK_R, BLOCK_E, BLOCK_C], tl.float32)
-    for first in range(0, tl.max(stop - start, 0), BLOCK_E):
-        entry = start[:, None] + first + tl.arange(0, BLOCK_E)[None, :]
-        is_entry = entry < stop[:, None]
-        source = tl.load(col + entry, mask=is_entry, other=0).to(tl.int64)
-        part = tl.load(
-            x + source[:, :, None] * width + channel[None, None, :],
-            mask=is_entry[:, :, None] & is_channel[None, None, :],
-            other=0.0,
-        ).to(tl.float32)
-        if HAS_VALUE:
-            part *= tl.load(value + entry, mask=is_entry, other=0.0).to(tl.float32)[:, :, None]
-        total += part
-    return tl.sum(total, 1)
-
-
-@triton.jit
-def _block_of_channels(width, groups, BLOCK_C: tl.constexpr):
-    """The block of scalars, the replica and the channels of a program."""
-    block = tl.program_id(2).to(tl.int64)
-    group_width = width // groups
-    within = tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C)
-    return block, block // groups, (block % groups) * group_width + within, within < group_width
-
-
-@triton.jit
-def _rows(order, num_nodes, BLOCK_R: tl.constexpr):
-    """The rows of a program, and which of them exist."""
-    number = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)
-    is_row = number < num_nodes
-    return tl.load(order + number, mask=is_row, other=0).to(tl.int64), is_row
-
-
-@triton.jit
-def sum_segments(
-    x,
-    out,
-    col,
-    value,
-    segment_start,
-    segment_stop,
-    num_nodes,
-    width,
-    num_segments,
-    HAS_VALUE: tl.constexpr,
-    BLOCK_R: tl.constexpr,
-    BLOCK_E: tl.constexpr,
-    BLOCK_C: tl.constexpr,
-):
-    """The sums of the segments of long rows, shape (replicas, segments, channels)."""
-    _, replica, channel, is_channel = _block_of_channels(width, 1, BLOCK_C)
-    segment = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)
-    is_segment = segment < num_segments
-    total = _gathered(
-        x + replica * num_nodes * width,
-        col,
-        value,
-        tl.load(segment_start + segment, mask=is_segment, other=0),
-        tl.load(segment_stop + segment, mask=is_segment, other=0),
-        width,
-        channel,
-        is_channel,
-        HAS_VALUE,
-        BLOCK_R,
-        BLOCK_E,
-        BLOCK_C,
-    )
-    place = (replica * num_segments + segment)[:, None] * width + channel[None, :]
-    tl.store(out + place, total, mask=is_segment[:, None] & is_channel[None, :])
-
-
-@triton.jit
-def sum_long_rows(
-    sums,
-    long_rows,
-    segment_ptr,
-    num_segments,
-    width,
-    BLOCK_S: tl.constexpr,
-    BLOCK_C: tl.constexpr,
-):
-    """Add up the segments of each long row, in the place of its first."""
-    _, replica, channel, is_channel = _block_of_channels(width, 1, BLOCK_C)
-    row = tl.load(long_rows + tl.program_id(0)).to(tl.int64)
-    first = tl.load(segment_ptr + row).to(tl.int64)
-    stop = tl.load(segment_ptr + row + 1).to(tl.int64)
-    place = sums + replica * num_segments * width + channel
-    total = tl.zeros([BLOCK_S, BLOCK_C], tl.float32)
-    for start in range(first, stop, BLOCK_S):
-        segment = start + tl.arange(0, BLOCK_S)
-        is_sum = (segment < stop)[:, None] & is_channel[None, :]
-        total += tl.load(place[None, :] + segment[:, None] * width, mask=is_sum, other=0.0)
-    tl.store(place + first * width, tl.sum(total, 0), mask=is_channel)
-
-
-@triton.jit
-def _row_sums(
-    x,
-    rowptr,
-    col,
-    value,
-    row,
-    is_row,
-    width,
-    channel,
-    is_channel,
-    segment_ptr,
-    long_sums,
-    HAS_VALUE: tl.constexpr,
-    HAS_SEGMENTS: tl.constexpr,
-    BLOCK_R: tl.constexpr,
-    BLOCK_E: tl.constexpr,
-    BLOCK_C: tl.constexpr,
-):
-    """The sums over some rows; those of long rows are there already."""
-    start = tl.load(rowptr + row, mask=is_row, other=0)
-    stop = tl.load(rowptr + row + 1, mask=is_row, other=0)
-    if HAS_SEGMENTS:
-        first = tl.load(segment_ptr + row, mask=is_row, other=0).to(tl.int64)
-        is_long = tl.load(segment_ptr + row + 1, mask=is_row, other=0) > first
-        stop = tl.where(is_long, start, stop)
-    total = _gathered(
-        x,
-        col,
-        value,
-        start,
-        stop,
-        width,
-        channel,
-        is_channel,
-        HAS_VALUE,
-        BLOCK_R,
-        BLOCK_E,
-        BLOCK_C,
-    )
-    if HAS_SEGMENTS:
-        place = long_sums + first[:, None] * width + channel[None, :]
-        total += tl.load(place, mask=is_long[:, None] & is_channel[None, :], other=0.0)
-    return total
-
-
-@triton.jit
 def forward(
     x,
     out,
@@ -257,9 +99,9 @@ def forward(
     BLOCK_C: tl.constexpr,
 ):
     """One layer: gather, scale, add the own signal, drop, read out, scale for the next layer."""
-    block, replica, channel, is_channel = _block_of_channels(width, groups, BLOCK_C)
-    row, is_row = _rows(order, num_nodes, BLOCK_R)
-    total = _row_sums(
+    block, replica, channel, is_channel = block_of_channels(width, groups, BLOCK_C)
+    row, is_row = rows_of(order, num_nodes, BLOCK_R)
+    total = row_sums(
         x + replica * num_nodes * width,
         rowptr,
         col,
@@ -344,9 +186,9 @@ def backward(
     BLOCK_C: tl.constexpr,
 ):
     """The way back: gather, scale, take dot products, add the readout's gradient, drop, scale."""
-    block, replica, channel, is_channel = _block_of_channels(width, groups, BLOCK_C)
-    row, is_row = _rows(order, num_nodes, BLOCK_R)
-    total = _row_sums(
+    block, replica, channel, is_channel = block_of_channels(width, groups, BLOCK_C)
+    row, is_row = rows_of(order, num_nodes, BLOCK_R)
+    total = row_sums(
         grad + replica * num_nodes * width,
         rowptr,
         col,
@@ -459,7 +301,7 @@ def drop(
     BLOCK_C: tl.constexpr,
 ):
     """Drop values of a signal."""
-    _, replica, channel, is_channel = _block_of_channels(width, 1, BLOCK_C)
+    _, replica, channel, is_channel = block_of_channels(width, 1, BLOCK_C)
     row = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)
     is_value = (row < num_nodes)[:, None] & is_channel[None, :]
     place = (replica * num_nodes + row)[:, None] * width + channel[None, :]
