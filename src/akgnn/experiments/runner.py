@@ -118,7 +118,9 @@ def run_tasks(
     guess = _TimeLeft(tasks, number)
     records: list[Record] = []
     alone: list[Task] = []
-    batches = batches_of(tasks, number, _MOST_TOGETHER if device == "cpu" else _MOST_ON_GPU)
+    # On a GPU twenty runs take hardly longer than one: workers share cells, not the runs of a cell.
+    shares = (number, _MOST_TOGETHER) if device == "cpu" else (1, _MOST_ON_GPU)
+    batches = batches_of(tasks, *shares)
     while batches and not should_stop():
         for batch, result in share_out(function, batches, min(number, len(batches)), should_stop):
             if isinstance(result, Death):

@@ -90,4 +90,4 @@ def _data_of(plan: RunPlan) -> RunPlan:
 
 @lru_cache(maxsize=4)
 def _load(plan: RunPlan, device: str, data_root: Path | None) -> NodeData:
-    return plan.load(data_root).to(device)
+    return plan.load(data_root, device)
