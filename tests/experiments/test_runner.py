@@ -1,11 +1,14 @@
+from types import SimpleNamespace
+
 import pytest
+import torch
 
 from akgnn.errors import DataError
 from akgnn.experiments import runner
 from akgnn.experiments.comparisons import against_row
 from akgnn.experiments.record import failed_record
 from akgnn.experiments.results import collect
-from akgnn.experiments.runner import batches_of, missing, run_tasks, tasks_of
+from akgnn.experiments.runner import batches_of, missing, run_tasks, tasks_of, workers_for
 from akgnn.experiments.spec_files import read_spec
 from akgnn.experiments.store import RecordStore
 from akgnn.experiments.workers import Death
@@ -210,3 +213,12 @@ def test_a_run_that_its_worker_dies_of_alone_is_recorded(spec, tmp_path, monkeyp
     monkeypatch.setattr(runner, "share_out", share_out)
     records = run(spec(), RecordStore(tmp_path / "results"))
     assert [record.error for record in records] == ["killed"] * 6
+
+
+@pytest.mark.parametrize(("gibibytes", "number"), [(141, 6), (8, 2), (2, 1)])
+def test_a_small_gpu_has_fewer_workers(monkeypatch, gibibytes, number):
+    card = SimpleNamespace(total_memory=gibibytes * 2**30)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: card)
+    monkeypatch.setattr(runner, "cores", lambda: 6)
+    assert workers_for("cuda") == number
+    assert workers_for("cpu") == 6

@@ -60,7 +60,7 @@ def test_the_figures_of_depth_share_their_runs():
     ]
     assert plans[0] == plans[1]
     table = {p for cell in load_spec("table1").cells for p in cell.plans()}
-    assert len(plans[0] & table) == 30
+    assert len(plans[0] & table) == 60
 
 
 def test_rows_data_sets_and_grid_make_cells(read):

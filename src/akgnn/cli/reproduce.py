@@ -28,7 +28,7 @@ def reproduce(
     seeds: int | None = typer.Option(None, help="Seeds of every cell.  [what the spec says]"),
     out: Path = typer.Option(Path("results"), help="Folder of the records."),
     device: str = typer.Option("auto", help="auto, cpu, cuda or cuda:1."),
-    jobs: int | None = typer.Option(None, help="Workers at a time.  [one a core; one on a GPU]"),
+    jobs: int | None = typer.Option(None, help="Workers at a time.  [one a core]"),
     data_root: Path | None = typer.Option(None, help="Folder of other data sets.  [$AKGNN_DATA]"),
     retry_failed: bool = typer.Option(False, "--retry-failed", help="Try failed runs again."),
     as_markdown: bool = typer.Option(False, "--markdown", help="Print tables for a document."),

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import torch
+
 from akgnn.data.pyg import PYG_SOURCES, load_pyg
 from akgnn.errors import AkgnnError
 from akgnn.experiments.record import Record, failed_record
@@ -23,6 +25,8 @@ _SIZE = {"minesweeper": -2, "photo": -1, "pubmed": 0, "citeseer": 1, "cora": 2}
 # The most runs that a worker takes at a time: what it was doing is lost when the program stops.
 # On a GPU many more take hardly longer.
 _MOST_TOGETHER, _MOST_ON_GPU = 20, 200
+# What a worker is given of a GPU's memory, of which its own libraries take about 0.6 GiB.
+_GPU_BYTES_OF_WORKER = 4 * 2**30
 
 
 @dataclass(frozen=True)
@@ -106,13 +110,13 @@ def run_tasks(
         tasks: What to train.
         store: Where records go, each as soon as its run has ended.
         device: Where to compute.
-        num_workers: Workers at a time; one for each core if not given, one on a GPU. Each trains
-            seeds of one plan side by side where the model can.
+        num_workers: Workers at a time, as `workers_for` has it if not given. Each trains seeds of
+            one plan side by side where the model can.
         data_root: Where PyG's data sets lie.
         after_run: Called after each run.
         should_stop: Once true, the runs in progress are given up.
     """
-    number = num_workers or (cores() if device == "cpu" else 1)
+    number = num_workers or workers_for(device)
     _unpack([task.plan.which.dataset for task in tasks], data_root)
     function = partial(_do_tasks, device=device, data_root=data_root)
     guess = _TimeLeft(tasks, number)
@@ -133,6 +137,14 @@ def run_tasks(
             alone += [task for task in batch if task.plan not in answered]
         batches, alone = [(task,) for task in alone], []
     return records
+
+
+def workers_for(device: str) -> int:
+    """One worker for each core; on a GPU fewer where its memory is small."""
+    if device == "cpu":
+        return cores()
+    memory = torch.cuda.get_device_properties(device).total_memory
+    return max(1, min(cores(), memory // _GPU_BYTES_OF_WORKER))
 
 
 def batches_of(
