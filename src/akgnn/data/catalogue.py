@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal, TypeVar, get_args
 
 import torch
+from torch import Tensor
 
 from akgnn.data.bundled import SHA256, load_bundled
 from akgnn.data.filtered import FILES, load_filtered
@@ -101,6 +102,21 @@ def is_random_split(text: str) -> bool:
     return re.fullmatch(_PUBLISHED, text) is None
 
 
+def is_drawn_split(text: str) -> bool:
+    """Whether the text says how to draw a split, as 20-per-class and 60/20/20 do."""
+    return any(re.fullmatch(pattern, text) for pattern in (_PER_CLASS, _SHARES))
+
+
+def draw_split(y: Tensor, text: str, seed: int) -> Split:
+    """Draw the split that a text such as 20-per-class or 60/20/20 describes."""
+    if per_class := re.fullmatch(_PER_CLASS, text):
+        return split_per_class(y, per_class=int(per_class[1]), seed=seed)
+    if shares := re.fullmatch(_SHARES, text):
+        train, val, test = (int(share) / 100 for share in shares.groups())
+        return split_by_fraction(y, train=train, val=val, test=test, seed=seed)
+    raise DataError(f"{text!r} does not say how to draw a split; 20-per-class and 60/20/20 do.")
+
+
 def load_dataset(
     name: str = "cora",
     *,
@@ -169,11 +185,8 @@ def _settings(kind: type[_Generated], options: str) -> _Generated:
 
 def _chosen_split(data: NodeData, text: str, seed: int) -> Split:
     check_split(text)
-    if per_class := re.fullmatch(_PER_CLASS, text):
-        return split_per_class(data.y, per_class=int(per_class[1]), seed=seed)
-    if shares := re.fullmatch(_SHARES, text):
-        train, val, test = (int(share) / 100 for share in shares.groups())
-        return split_by_fraction(data.y, train=train, val=val, test=test, seed=seed)
+    if is_drawn_split(text):
+        return draw_split(data.y, text, seed)
     if text in (data.split.name, f"{data.split.name}-0") or data.split.name == f"{text}-0":
         return data.split
     raise DataError(f"{data.name!r} has no split {text!r}; its own is {data.split.name!r}.")

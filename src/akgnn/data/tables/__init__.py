@@ -1,0 +1,1 @@
+"""From a table of nodes and a table of edges, with ids of one's own, to `NodeData`."""

@@ -1,0 +1,96 @@
+"""Every kind of table behind one function: files by the ending of their name, and DataFrames."""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from akgnn.data.tables.arrow import pa
+from akgnn.data.tables.csv_file import open_csv
+from akgnn.data.tables.json_lines import open_json_lines
+from akgnn.data.tables.table import TableSource, row_number
+from akgnn.errors import DataError, MissingExtraError
+
+_SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+_PARQUET, _JSON_LINES = (".parquet", ".pq"), (".jsonl", ".ndjson")
+
+
+def open_table(given: Any, kind: Literal["node", "edge"]) -> TableSource:
+    """Open a file, or take a DataFrame.
+
+    Args:
+        given: A path, a DataFrame that narwhals knows (pandas, polars, pyarrow and others), or
+            what this function gave before.
+        kind: What to call it in messages.
+    """
+    if isinstance(given, TableSource):
+        return given
+    if not isinstance(given, str | Path):
+        return _open_frame(given, f"the {kind} table")
+    if not str(given):
+        raise DataError(f"There is no {kind} table; name its file with --{kind}s.")
+    path = Path(given)
+    try:
+        return _open_file(path)
+    except FileNotFoundError as error:
+        raise DataError(f"The {kind} table {path} does not exist.") from error
+    except IsADirectoryError as error:
+        raise DataError(f"The {kind} table {path} is a folder, not a file.") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def _open_file(path: Path) -> TableSource:
+    if path.is_dir():
+        raise IsADirectoryError
+    ending = path.suffix.lower()
+    if ending in _SEPARATORS:
+        return open_csv(path, _SEPARATORS[ending])
+    if ending in _PARQUET:
+        return _open_parquet(path)
+    if ending in _JSON_LINES:
+        return open_json_lines(path)
+    known = ", ".join([*_SEPARATORS, *_PARQUET, *_JSON_LINES])
+    raise DataError(f"{path}: the ending must say what the file is, one of {known}.")
+
+
+def _open_parquet(path: Path) -> TableSource:
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{path} is damaged or no Parquet file ({error}).") from error
+
+    def read(columns: Sequence[str], text: Collection[str]) -> pa.Table:
+        try:
+            return file.read(columns=list(columns))
+        except (pa.ArrowInvalid, OSError) as error:
+            raise DataError(f"{path} is damaged ({error}).") from error
+
+    return TableSource(str(path), tuple(file.schema_arrow.names), read, row_number)
+
+
+def _open_frame(frame: Any, name: str) -> TableSource:
+    table = frame if isinstance(frame, pa.Table) else _to_arrow(frame, name)
+
+    def read(columns: Sequence[str], text: Collection[str]) -> pa.Table:
+        return table.select(list(columns))
+
+    return TableSource(name, tuple(table.schema.names), read, row_number)
+
+
+def _to_arrow(frame: Any, name: str) -> "pa.Table":
+    try:
+        import narwhals as nw
+        from narwhals.exceptions import NarwhalsError
+    except ImportError as error:
+        raise MissingExtraError("A DataFrame", "tables") from error
+    try:
+        return nw.from_native(frame, eager_only=True).to_arrow()
+    except TypeError as error:
+        raise DataError(
+            f"{name} must be a path or a DataFrame held in memory (pandas, polars, pyarrow), got "
+            f"{type(frame).__name__}."
+        ) from error
+    except (NarwhalsError, pa.ArrowInvalid) as error:
+        raise DataError(f"{name} cannot be read: {error}.") from error

@@ -1,0 +1,44 @@
+"""Which files and columns make the graph, and by which rules."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from akgnn.settings import Settings
+
+Missing = Literal["fill", "refuse"]
+UnknownIds = Literal["refuse", "drop"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSettings(Settings):
+    """Where the nodes and edges are and what their columns mean.
+
+    Attributes:
+        nodes: File of the nodes, one a row.
+        edges: File of the edges, one a row.
+        id: Column of the nodes' ids; if not given one called `id`, else the first.
+        label: Column of their classes, empty where unknown; if not given one called `label`.
+        source: Column of the edge table with the id that an edge starts from; if not given one
+            called `source`, `src` or `from`, else the first.
+        target: Column with the id that it ends in; if not given one called `target`, `dst` or
+            `to`, else the second.
+        weight: Column of the edges' weights; if not given every edge weighs 1.
+        features: Names and shell patterns of the columns that become features, separated by
+            commas; `!pattern` leaves columns out. Ids, labels and the split never are features.
+        standardise: Whether numeric features are shifted and scaled to mean 0 and deviation 1.
+        missing: `fill` puts the column's mean for a missing number and no category for a missing
+            text; `refuse` makes missing values an error.
+        unknown_ids: Whether an edge to an id that no node has is an error or is dropped.
+    """
+
+    nodes: str = ""
+    edges: str = ""
+    id: str | None = None
+    label: str | None = None
+    source: str | None = None
+    target: str | None = None
+    weight: str | None = None
+    features: str = "*"
+    standardise: bool = False
+    missing: Missing = "fill"
+    unknown_ids: UnknownIds = "refuse"
