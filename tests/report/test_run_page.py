@@ -11,6 +11,7 @@ from akgnn.report.html import render
 from akgnn.report.run_page import class_scores, mistakes, run_page
 from akgnn.training.plan import RunPlan
 from report_data import HOSTILE
+from run_files import rewrite
 
 
 def test_numbers_are_those_of_the_run(run):
@@ -126,7 +127,7 @@ def damaged(run, tmp_path, change):
     shutil.copytree(run, folder)
     content = json.loads((folder / "run.json").read_text())
     change(content)
-    (folder / "run.json").write_text(json.dumps(content))
+    rewrite(folder / "run.json", content)
     return folder
 
 

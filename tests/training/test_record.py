@@ -11,6 +11,7 @@ from akgnn.training.checkpoint import RunFolder
 from akgnn.training.plan import RunPlan, RunSettings
 from akgnn.training.run import load_model
 from akgnn.training.train_runs import train_run
+from run_files import rewrite
 
 PLAN = RunPlan.make(
     RunSettings(dataset="csbm:num_nodes=100"),
@@ -94,7 +95,7 @@ def test_any_change_to_a_record_is_harmless_or_refused_in_words(kind, request):
                 item.unlink()
             for name, blob in files.items():
                 (folder.path / name).write_bytes(blob)
-            (folder.path / "run.json").write_text(json.dumps(changed(content, path, value)))
+            rewrite(folder.path / "run.json", changed(content, path, value))
             message = tried(folder, path, value)
             refused += message is not None
             assert message is None or message.isprintable(), (path, value)

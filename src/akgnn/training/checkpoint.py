@@ -2,12 +2,14 @@
 
 Files are written under another name, flushed to disk and then renamed. `run.json` names its
 weights file and that file's SHA-256, and is renamed last: a kill at any moment leaves the old
-state or the new one, never a mixture. Weights are safetensors, which cannot run code.
+state or the new one, never a mixture. It holds its own SHA-256 too, so that a damaged name of a
+class is noticed like a damaged weight. Weights are safetensors, which cannot run code.
 """
 
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +27,9 @@ from akgnn.training.record import number, parse_history, reading, text
 
 RUN_FILE = "run.json"
 FINAL_WEIGHTS = "weights.safetensors"
-FORMAT = "akgnn-run-1"
+FORMAT = "akgnn-run-2"
+# Records of the first format have no SHA-256 of their own.
+_FORMATS = ("akgnn-run-1", FORMAT)
 
 
 class RunFolder:
@@ -84,9 +88,7 @@ class RunFolder:
             raise CheckpointError(f"{file} cannot be read: {error.strerror or error}.") from error
         except (ValueError, RecursionError) as error:
             raise CheckpointError(f"{file} is damaged: {error}.") from error
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise CheckpointError(f"{file} was not written by this version of akgnn.")
-        return content
+        return _checked(file, content)
 
     def _check_one_run(self) -> None:
         folders = sorted(item.parent.name for item in self.path.glob(f"seed-*/{RUN_FILE}"))
@@ -117,8 +119,9 @@ class RunFolder:
             blob = save_tensors({name: t.cpu().contiguous() for name, t in weights.items()})
             self._replace(file, blob)
             entry = {"file": file, "sha256": hashlib.sha256(blob).hexdigest()}
-        record = json.dumps({"format": FORMAT, **content, "weights": entry}, indent=1)
-        self._replace(RUN_FILE, (record + "\n").encode())
+        record = {"format": FORMAT, **content, "weights": entry}
+        text = json.dumps({**record, "sha256": _sha256(record)}, indent=1)
+        self._replace(RUN_FILE, (text + "\n").encode())
         for old in [*self.path.glob("*.safetensors"), *self.path.glob(".tmp-*")]:
             if old.name != file:
                 old.unlink(missing_ok=True)
@@ -181,3 +184,29 @@ class RunFolder:
             raise RunFolderError(
                 f"Cannot write {self.path / name}: {error.strerror or error}."
             ) from error
+
+
+def _checked(file: Path, content: Any) -> dict[str, Any]:
+    """The content of `run.json` if a version up to this one wrote it and nobody changed it."""
+    form = content.get("format") if isinstance(content, dict) else None
+    newer = re.fullmatch(r"akgnn-run-(\d{1,6})", form) if isinstance(form, str) else None
+    if newer and int(newer[1]) > len(_FORMATS):
+        raise CheckpointError(
+            f"{file} was written by a newer version of akgnn, in its format {newer[1]}; this one "
+            f"reads up to {len(_FORMATS)}. Update akgnn."
+        )
+    if form not in _FORMATS:
+        raise CheckpointError(f"{file} was not written by akgnn.")
+    record = {name: value for name, value in content.items() if name != "sha256"}
+    if form == FORMAT and content.get("sha256") != _sha256(record):
+        raise CheckpointError(f"{file} is damaged: it is not what was written.")
+    return record
+
+
+def _sha256(record: dict[str, Any]) -> str:
+    """Of what a record says, however it is written."""
+    try:
+        text = json.dumps(record, sort_keys=True, separators=(",", ":"))
+    except RecursionError as error:
+        raise CheckpointError("The record of the run is nested too deeply.") from error
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
