@@ -1,6 +1,7 @@
 """`akgnn train`."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from shlex import quote
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from akgnn.cli import own_tables
 from akgnn.cli.kernel_lines import kernel_columns, kernel_lines, no_edges
 from akgnn.cli.output import print_json, print_table
 from akgnn.cli.progress import training_progress
@@ -32,8 +34,22 @@ if TYPE_CHECKING:
 
 def train(
     dataset: str | None = typer.Option(None, help="Data set; `akgnn datasets` lists them.  [cora]"),
+    nodes: Path | None = own_tables.NODES,
+    edges: Path | None = own_tables.EDGES,
+    label: str | None = own_tables.LABEL,
+    id_column: str | None = own_tables.ID,
+    source: str | None = own_tables.SOURCE,
+    target: str | None = own_tables.TARGET,
+    weight: str | None = own_tables.WEIGHT,
+    columns: str | None = own_tables.COLUMNS,
+    standardise: bool | None = own_tables.STANDARDISE,
+    missing: str | None = own_tables.MISSING,
+    unknown_ids: str | None = own_tables.UNKNOWN_IDS,
+    config: Path | None = typer.Option(None, help="Settings file; `akgnn init` writes one."),
     split: str | None = typer.Option(
-        None, help="public, public-3, 20-per-class or 60/20/20.  [the data set's own]"
+        None,
+        help="public, public-3, 20-per-class, 60/20/20, or a column of your nodes.  "
+        "[the data set's own; 60/20/20]",
     ),
     split_seed: int | None = typer.Option(None, help="Seed of a random split.  [0]"),
     features: str | None = typer.Option(None, help="auto, raw or row-normalised.  [auto]"),
@@ -96,6 +112,19 @@ def train(
         "seed": seed,
     }
     given = {name: value for name, value in options.items() if value is not None}
+    tables = {
+        "nodes": nodes,
+        "edges": edges,
+        "label": label,
+        "id": id_column,
+        "source": source,
+        "target": target,
+        "weight": weight,
+        "features": columns,
+        "standardise": standardise,
+        "missing": missing,
+        "unknown_ids": unknown_ids,
+    }
     place = choose_device(device)
     several = None if seeds is None else range(seed or 0, (seed or 0) + seeds)
     folders: list[RunFolder | None] = [None] * (seeds or 1)
@@ -105,7 +134,8 @@ def train(
         if several is not None and RunFolder(out).holds_run():
             raise RunFolderError(f"{out} holds a single run; --seeds needs a folder of its own.")
     named = {} if kernel is None else {"kernel": kernel}
-    plan = _plan(given, {**named, **_parsed(changes)}, folders, resume)
+    asked = _Asked(given, tables, config, {**named, **_parsed(changes)})
+    plan = _plan(asked, folders, resume)
     plans = [plan] if several is None else [plan.with_seed(number) for number in several]
 
     keep_freed_memory()
@@ -154,14 +184,40 @@ def summary_of(results: Sequence["RunResult"]) -> dict[str, Any]:
     }
 
 
-def _plan(
-    given: dict[str, Any],
-    changes: dict[str, str],
-    folders: Sequence["RunFolder | None"],
-    resume: bool,
-) -> "RunPlan":
+@dataclass(frozen=True)
+class _Asked:
+    """What the options say of a run.
+
+    Attributes:
+        run: Values of `RunSettings`.
+        tables: Values of `TableSettings`, or None each.
+        config: A settings file, over which the options go.
+        changes: Settings of the preset.
+    """
+
+    run: dict[str, Any]
+    tables: dict[str, Any]
+    config: Path | None
+    changes: dict[str, str]
+
+    def plan(self) -> "RunPlan":
+        from akgnn.training.config_file import Config, read_config
+        from akgnn.training.plan import RunPlan, RunSettings
+
+        file = Config() if self.config is None else read_config(self.config)
+        tables = own_tables.table_settings(self.tables, file.tables)
+        run = {**file.run, **self.run}
+        if tables is not None:
+            if run.get("dataset", "tables") != "tables":
+                raise SettingsError("Name a data set or tables of your own (--nodes), not both.")
+            run["dataset"] = "tables"
+        which = RunSettings.from_mapping(run)
+        return RunPlan.make(which, self.changes, by_kind=file.preset, tables=tables)
+
+
+def _plan(asked: _Asked, folders: Sequence["RunFolder | None"], resume: bool) -> "RunPlan":
     """The plan that the options say. A run to go on with brings its own, which they may repeat."""
-    from akgnn.training.plan import RunPlan, RunSettings
+    from akgnn.training.plan import RunPlan
     from akgnn.training.run import plan_of
 
     for folder in folders:
@@ -169,8 +225,12 @@ def _plan(
             folder.check_free()
         elif folder is not None and folder.holds_run():
             kept = plan_of(folder, folder.read())
-            return RunPlan(kept.which.updated(given), kept.preset.updated(changes))
-    return RunPlan.make(RunSettings.from_mapping(given), changes)
+            tables = kept.tables
+            if tables is not None:
+                tables = own_tables.table_settings(asked.tables, tables.to_dict())
+            preset = kept.preset.updated(asked.changes)
+            return RunPlan(kept.which.updated(asked.run), preset, tables)
+    return asked.plan()
 
 
 def _load(
@@ -212,7 +272,7 @@ def _print_results(
     first = results[0]
     data, which = first.data, first.plan.which
     print(
-        f"{which.dataset}: {data['num_nodes']} nodes, {data['num_edges']} edges, "
+        f"{data['name']}: {data['num_nodes']} nodes, {data['num_edges']} edges, "
         f"{data['num_features']} features, {len(data['class_names'])} classes; "
         f"split {data['split']}"
     )

@@ -1,7 +1,8 @@
 """NodeData: everything that node classification needs of one graph."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -11,6 +12,9 @@ from akgnn.data.homophily import Homophily, homophily_among
 from akgnn.data.splits import Split
 from akgnn.errors import DataError
 from akgnn.graph import Graph
+
+if TYPE_CHECKING:
+    from akgnn.data.tables.recipe import FeatureRecipe
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +29,8 @@ class NodeData:
         split: Which nodes train, choose and test.
         class_names: Name of each class, in the order of the labels.
         source: Where the data come from and how they were treated, for the record of a run.
+        ids: The nodes' own ids, where the data come from tables.
+        recipe: How columns of a table became the features, where they did.
     """
 
     name: str
@@ -34,6 +40,8 @@ class NodeData:
     split: Split
     class_names: tuple[str, ...]
     source: Mapping[str, str] = field(default_factory=dict)
+    ids: Sequence[Any] | None = None
+    recipe: "FeatureRecipe | None" = None
 
     def __post_init__(self) -> None:
         _check_kinds(self.x, self.y)
@@ -58,6 +66,8 @@ class NodeData:
                 f"Labels run from {int(self.y.min())} to {int(self.y.max())}, but "
                 f"{self.num_classes} classes allow 0 to {self.num_classes - 1}, and -1 for unknown."
             )
+        if self.ids is not None and len(self.ids) != nodes:
+            raise DataError(f"There are {len(self.ids)} ids for {nodes} nodes.")
         self._check_split()
 
     def _check_split(self) -> None:

@@ -11,8 +11,12 @@ from akgnn.data.node_data import NodeData
 
 def row_normalise(data: NodeData) -> NodeData:
     """Divide each node's features by their sum; rows that sum to 0 stay as they are."""
-    x = _sparse_rows(data.x) if isinstance(data.x, CSR) else _dense_rows(data.x)
-    return replace(data, x=x, source={**data.source, "features": "rows sum to 1"})
+    return replace(data, x=rows_to_1(data.x), source={**data.source, "features": "rows sum to 1"})
+
+
+def rows_to_1(x: Tensor | CSR) -> Tensor | CSR:
+    """Features divided by the sum of their row; rows that sum to 0 stay as they are."""
+    return _sparse_rows(x) if isinstance(x, CSR) else _dense_rows(x)
 
 
 def dense_features(data: NodeData) -> NodeData:

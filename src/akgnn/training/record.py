@@ -13,6 +13,7 @@ from typing import Any
 
 from torch import Tensor
 
+from akgnn.data.tables.recipe import FeatureRecipe
 from akgnn.errors import AkgnnError, CheckpointError, UnknownNameError
 from akgnn.training.history import History
 from akgnn.training.starts import TriedStart
@@ -114,7 +115,10 @@ def parse_data(content: Mapping[str, Any]) -> dict[str, Any]:
     names = [text(name) for name in content["class_names"]]
     source = {text(key): text(value) for key, value in content["source"].items()}
     texts = {"name": text(content["name"]), "split": text(content["split"])}
-    return {**texts, **counts, "class_names": names, "source": source}
+    # Data from tables say how columns became features.
+    kept = content.get("recipe")
+    recipe = {} if kept is None else {"recipe": FeatureRecipe.from_dict(kept).to_dict()}
+    return {**recipe, **texts, **counts, "class_names": names, "source": source}
 
 
 def check_fit(kind: str, tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:

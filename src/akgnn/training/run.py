@@ -130,7 +130,9 @@ def load_model(folder: RunFolder) -> tuple[RunResult, nn.Module]:
 
 def describe(data: NodeData) -> dict[str, Any]:
     """What a record says of the data."""
+    recipe = {} if data.recipe is None else {"recipe": data.recipe.to_dict()}
     return {
+        **recipe,
         "name": data.name,
         "num_nodes": data.graph.num_nodes,
         "num_edges": data.graph.num_edges,

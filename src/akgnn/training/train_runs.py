@@ -223,7 +223,7 @@ def _check_same_run(folder: RunFolder, kept: Mapping[str, Any], content: Mapping
     there = plan_of(folder, kept).to_dict()
     for kind, settings in content["settings"].items():
         for name, value in settings.items():
-            other = there[kind].get(name)
+            other = there.get(kind, {}).get(name)
             if other != value:
                 raise RunFolderError(
                     f"{folder.path} holds another run: its {name} is {other}, not {value}."

@@ -1,0 +1,41 @@
+"""`akgnn init`."""
+
+from pathlib import Path
+
+import typer
+
+from akgnn.errors import SettingsError
+
+
+def init(
+    file: Path = typer.Argument(Path("akgnn.toml"), help="File to write."),
+    nodes: str = typer.Option("nodes.csv", help="Table of the nodes, as seen from the file."),
+    edges: str = typer.Option("edges.csv", help="Table of the edges, likewise."),
+    label: str = typer.Option("label", help="Column of the classes."),
+    dataset: str | None = typer.Option(None, help="A data set instead of tables."),
+    model: str = typer.Option("akgnn", help="Model; `akgnn models` lists them."),
+    preset: str = typer.Option("paper", help="Settings by name."),
+    force: bool = typer.Option(False, "--force", help="Write over a file that is there."),
+) -> None:
+    """Write a settings file with every setting and what it means, for `akgnn train --config`.
+
+    Example: akgnn init --nodes papers.csv --edges links.csv --label topic
+    """
+    from akgnn.data.catalogue import check_dataset
+    from akgnn.data.tables.settings import TableSettings
+    from akgnn.training.config_text import config_text
+    from akgnn.training.plan import RunPlan, RunSettings
+
+    if dataset is not None:
+        check_dataset(dataset)
+    tables = TableSettings(nodes=nodes, edges=edges, label=label) if dataset is None else None
+    which = RunSettings(dataset=dataset or "tables", model=model, preset=preset)
+    text = config_text(RunPlan.make(which, tables=tables))
+    try:
+        with file.open("w" if force else "x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError as error:
+        raise SettingsError(f"{file} is there already; --force writes over it.") from error
+    except OSError as error:
+        raise SettingsError(f"Cannot write {file}: {error.strerror or error}.") from error
+    print(f"Written: {file}. Change what you like, then: akgnn train --config {file}")
