@@ -17,6 +17,7 @@ from akgnn.cli.main import main
 from akgnn.data.catalogue import load_dataset
 from akgnn.graph import Graph
 from oracles import random_graph
+from run_files import rewrite
 
 TOY = ["--dataset", "csbm:num_nodes=200", "--set", "epochs=5", "--set", "hidden_channels=8"]
 
@@ -414,7 +415,7 @@ def test_a_run_folder_without_a_direction_is_read_as_before(tmp_path, capsys):
     file = tmp_path / "run" / "run.json"
     record = json.loads(file.read_text())
     del record["settings"]["run"]["direction"]
-    file.write_text(json.dumps(record))
+    rewrite(file, record)
     assert run_json(["train", *TOY, "--out", out, "--resume"], capsys) == first
 
 
