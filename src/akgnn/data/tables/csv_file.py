@@ -120,8 +120,9 @@ def _explained(path: Path, separator: str, message: str) -> DataError:
         for line, row in _rows(path, separator):
             width = len(row) if width is None else width
             if len(row) != width:
+                advice = " Was a quote left open?" if any("\n" in field for field in row) else ""
                 return DataError(
-                    f"{path}, line {line}: {len(row)} fields, but the header has {width}."
+                    f"{path}, line {line}: {len(row)} fields, but the header has {width}.{advice}"
                 )
     except csv.Error as error:
         return DataError(f"{path}, after line {line}: {error}. Was a quote left open?")

@@ -86,11 +86,21 @@ def _to_arrow(frame: Any, name: str) -> "pa.Table":
     except ImportError as error:
         raise MissingExtraError("A DataFrame", "tables") from error
     try:
-        return nw.from_native(frame, eager_only=True).to_arrow()
+        held = nw.from_native(frame, eager_only=True)
     except TypeError as error:
         raise DataError(
             f"{name} must be a path or a DataFrame held in memory (pandas, polars, pyarrow), got "
             f"{type(frame).__name__}."
         ) from error
-    except (NarwhalsError, pa.ArrowInvalid) as error:
-        raise DataError(f"{name} cannot be read: {error}.") from error
+    except NarwhalsError as error:
+        raise DataError(f"{name} cannot be read: {error}") from error
+    columns = {}
+    for column in held.columns:
+        try:
+            columns[column] = held.get_column(column).to_arrow()
+        except (pa.ArrowException, OverflowError) as error:
+            raise DataError(
+                f"{name}, column {column!r}: values of one kind are needed, all text or all "
+                f"numbers of 64 bits ({error})."
+            ) from error
+    return pa.table(columns)
