@@ -1,13 +1,13 @@
 """JSON lines: an object a line, whose keys are the columns."""
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from akgnn.data.tables.arrow import pa
-from akgnn.data.tables.table import TableSource
+from akgnn.data.tables.table import TableSource, in_memory
 from akgnn.errors import DataError
 
 _BLOCK = 2**24
@@ -15,12 +15,7 @@ _BLOCK = 2**24
 
 def open_json_lines(path: Path) -> TableSource:
     """Read the file; which columns there are is known only at its end."""
-    table = _read(path)
-
-    def read(columns: Sequence[str], text: Collection[str]) -> pa.Table:
-        return table.select(list(columns))
-
-    return TableSource(str(path), tuple(table.schema.names), read, partial(_place, path))
+    return in_memory(str(path), _read(path), partial(_place, path))
 
 
 def _read(path: Path) -> "pa.Table":

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from akgnn.data.tables.arrow import pa
 from akgnn.data.tables.csv_file import open_csv
 from akgnn.data.tables.json_lines import open_json_lines
-from akgnn.data.tables.table import TableSource, row_number
+from akgnn.data.tables.table import TableSource, in_memory, row_number
 from akgnn.errors import DataError, MissingExtraError
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
@@ -25,7 +25,8 @@ def open_table(given: Any, kind: Literal["node", "edge"]) -> TableSource:
     if isinstance(given, TableSource):
         return given
     if not isinstance(given, str | Path):
-        return _open_frame(given, f"the {kind} table")
+        name = f"the {kind} table"
+        return in_memory(name, given if isinstance(given, pa.Table) else _to_arrow(given, name))
     if not str(given):
         raise DataError(f"There is no {kind} table; name its file with --{kind}s.")
     path = Path(given)
@@ -70,15 +71,6 @@ def _open_parquet(path: Path) -> TableSource:
     return TableSource(str(path), tuple(file.schema_arrow.names), read, row_number)
 
 
-def _open_frame(frame: Any, name: str) -> TableSource:
-    table = frame if isinstance(frame, pa.Table) else _to_arrow(frame, name)
-
-    def read(columns: Sequence[str], text: Collection[str]) -> pa.Table:
-        return table.select(list(columns))
-
-    return TableSource(name, tuple(table.schema.names), read, row_number)
-
-
 def _to_arrow(frame: Any, name: str) -> "pa.Table":
     try:
         import narwhals as nw
@@ -94,13 +86,14 @@ def _to_arrow(frame: Any, name: str) -> "pa.Table":
         ) from error
     except NarwhalsError as error:
         raise DataError(f"{name} cannot be read: {error}") from error
-    columns = {}
+    columns = []
     for column in held.columns:
         try:
-            columns[column] = held.get_column(column).to_arrow()
+            columns.append(held.get_column(column).to_arrow())
         except (pa.ArrowException, OverflowError) as error:
             raise DataError(
                 f"{name}, column {column!r}: values of one kind are needed, all text or all "
                 f"numbers of 64 bits ({error})."
             ) from error
-    return pa.table(columns)
+    # pandas lets numbers be names.
+    return pa.table(columns, names=[str(column) for column in held.columns])

@@ -102,6 +102,17 @@ class TableSource:
         return Table(self.name, self.read_columns(columns, text), self.place_of)
 
 
+def in_memory(
+    name: str, table: pa.Table, place_of: Callable[[int], str] | None = None
+) -> TableSource:
+    """A table that has been read already."""
+
+    def read(columns: Sequence[str], text: Collection[str]) -> pa.Table:
+        return table.select(list(columns))
+
+    return TableSource(name, tuple(table.schema.names), read, place_of or row_number)
+
+
 def row_number(row: int) -> str:
     """Where a row stands in a table that has no lines."""
     return f"row {row} (counted from 0)"
