@@ -101,6 +101,7 @@ def test_a_bad_node_file(write, content, words):
         ({"source": "sauce"}, "no column 'sauce' for --source.*Did you mean 'source'"),
         ({"target": "goal"}, "no column 'goal' for --target"),
         ({"source": "target", "target": "target"}, "'target' cannot be both ends"),
+        ({"weight": "target"}, "'target' holds ids and cannot hold the weights"),
         ({"weight": "w"}, "no column 'w' for --weight; it has source, target"),
     ],
 )
@@ -271,6 +272,9 @@ def test_a_class_without_training_node_is_refused():
     [
         ("nodes.parquet", "id,label\n", "nodes.parquet is damaged or no Parquet file"),
         ("nodes.parquet", "", "nodes.parquet is damaged or no Parquet file"),
+        ("nodes.parquet", b"PAR1" + bytes(9) + b"PAR1", "damaged or no Parquet file"),
+        ("nodes.jsonl", b'{"id": 1}\n{"id": 2, "\xe9": 1}\n', "line 2: not UTF-8"),
+        ("nodes.jsonl", b'{"id": "a"}\n{"id": "\xe9"}\n', "line 2: not UTF-8"),
         ("nodes.jsonl", "", "nodes.jsonl is empty"),
         ("nodes.jsonl", '{"id": 1}\n{"id": 2\n', "nodes.jsonl, line 2: no JSON"),
         (

@@ -58,6 +58,7 @@ def test_defaults_types_and_directions_of_single_edges(write):
     [
         ("", "is damaged or no XML"),
         ("<graphml><graph", "is damaged or no XML"),
+        ('<?xml version="1.0" encoding="utf-4"?><a/>', "no XML: unknown encoding"),
         ("<html></html>", "holds no nodes"),
         (graphml('<edge source="n0" target="n9"/>'), "line 13: there is no node 'n9'"),
         (graphml('<edge source="n0"/>'), "line 13: <edge> lacks 'target'"),

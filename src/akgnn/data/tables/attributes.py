@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from akgnn.data.tables.arrow import pa
-from akgnn.data.tables.table import TableSource, in_memory
+from akgnn.data.tables.table import TableSource, in_memory, in_one_line
 from akgnn.errors import DataError
 
 
@@ -40,6 +40,6 @@ def node_source(
         except (pa.ArrowException, OverflowError) as error:
             raise DataError(
                 f"{name}, attribute {column!r}: values of one kind are needed, all text or all "
-                f"numbers of 64 bits ({error})."
+                f"numbers of 64 bits ({in_one_line(error)})."
             ) from error
     return in_memory(name, pa.table(arrays, names=[id_name, *columns])), id_name

@@ -69,7 +69,8 @@ class GraphMLReader:
         try:
             with self._path.open("rb") as stream:
                 self._parser.ParseFile(stream)
-        except expat.ExpatError as error:
+        except (expat.ExpatError, LookupError) as error:
+            # An encoding that Python does not know is a LookupError.
             raise DataError(f"{self._path} is damaged or no XML: {error}.") from error
         except OSError as error:
             reason = error.strerror or error
