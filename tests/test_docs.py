@@ -35,6 +35,16 @@ def test_a_kernel_of_ones_own_takes_twenty_lines_and_learns(kernels, capsys):
     assert capsys.readouterr().out
 
 
+def test_the_example_with_own_tables_runs(capsys):
+    text = (DOCS / "own-data.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.S)
+    exec(compile(example, "own-data.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert "NodeData(tables: 40 nodes, 80 edges, 3 features, 2 classes" in printed
+    assert "['age', 'city=Oslo', 'city=Rome']" in printed
+    assert "41 " in printed
+
+
 @pytest.mark.parametrize("file", sorted(DOCS.glob("*.md")), ids=lambda file: file.name)
 def test_every_linked_file_exists(file):
     for link in re.findall(r"\]\(([^)#]+)\)", file.read_text(encoding="utf-8")):

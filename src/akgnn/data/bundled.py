@@ -5,6 +5,7 @@ They are plain NumPy archives, loaded without pickle and checked against their S
 
 import hashlib
 import io
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -30,7 +31,7 @@ def load_bundled(name: str) -> NodeData:
     content = (files("akgnn.data") / "files" / f"{name}.npz").read_bytes()
     check_sha256(f"{name}.npz", content, SHA256[name])
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        return _from_arrays(name, dict(arrays))
+        return from_arrays(name, dict(arrays), {"origin": "bundled", "sha256": SHA256[name]})
 
 
 def check_sha256(file: str, content: bytes, expected: str) -> None:
@@ -43,7 +44,17 @@ def check_sha256(file: str, content: bytes, expected: str) -> None:
         )
 
 
-def _from_arrays(name: str, arrays: dict[str, Any]) -> NodeData:
+def from_arrays(name: str, arrays: Mapping[str, Any], source: Mapping[str, str]) -> NodeData:
+    """The data that a set of arrays holds: a graph, sparse features, labels and a split.
+
+    Args:
+        name: Of the data set.
+        arrays: `adj_indptr`, `adj_indices`: the graph as CSR, without values. `x_indptr`,
+            `x_indices`, `x_shape` and, unless all are 1, `x_data`: the features. `y`: the labels.
+            `train`, `val`, `test`: the nodes of each set. `class_names`, if there are any.
+        source: Where they come from.
+    """
+
     def index(key: str) -> Tensor:
         return torch.from_numpy(arrays[key].astype(np.int64))
 
@@ -60,5 +71,5 @@ def _from_arrays(name: str, arrays: dict[str, Any]) -> NodeData:
         graph=Graph(adjacency),
         split=Split("public", index("train"), index("val"), index("test"), True),
         class_names=tuple(str(label) for label in names),
-        source={"origin": "bundled", "sha256": SHA256[name], "features": "raw"},
+        source={**source, "features": "raw"},
     )

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from akgnn.data.tables.arrow import pa
-from akgnn.data.tables.table import TableSource
+from akgnn.data.tables.table import TableSource, in_one_line
 from akgnn.errors import DataError
 
 _NAMES = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
@@ -78,8 +78,8 @@ def _read(path: Path, separator: str, columns: Sequence[str], text: Collection[s
                 strings_can_be_null=False,
             ),
         )
-    except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
-        raise _explained(path, separator, str(error)) from error
+    except pa.ArrowException as error:
+        raise _explained(path, separator, in_one_line(error)) from error
     if any(pa.types.is_binary(kind) for kind in table.schema.types):
         raise _explained(path, separator, "it holds bytes that are no text")
     return table
@@ -120,8 +120,9 @@ def _explained(path: Path, separator: str, message: str) -> DataError:
         for line, row in _rows(path, separator):
             width = len(row) if width is None else width
             if len(row) != width:
+                advice = " Was a quote left open?" if any("\n" in field for field in row) else ""
                 return DataError(
-                    f"{path}, line {line}: {len(row)} fields, but the header has {width}."
+                    f"{path}, line {line}: {len(row)} fields, but the header has {width}.{advice}"
                 )
     except csv.Error as error:
         return DataError(f"{path}, after line {line}: {error}. Was a quote left open?")

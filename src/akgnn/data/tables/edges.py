@@ -69,6 +69,10 @@ def read_edges(opened: TableSource, settings: TableSettings) -> EdgeTable:
     columns = list(ends)
     if settings.weight is not None:
         columns.append(named_column(opened, settings.weight, "--weight"))
+        if settings.weight in ends:
+            raise DataError(
+                f"{opened.name}: {settings.weight!r} holds ids and cannot hold the weights too."
+            )
     table = opened.read(columns, text=ends)
     source, target = (checked_ids(table, name) for name in ends)
     weight = None if settings.weight is None else _weights(table, settings.weight)

@@ -1,6 +1,7 @@
 """From columns to features: learn a recipe from a table, and put columns into one matrix."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -84,7 +85,7 @@ def build_features(recipe: FeatureRecipe, typed: pa.Table, graph: Graph) -> Tens
     parts = (_encoded(column, typed.column(column.name)) for column in recipe.columns)
     shape = typed.num_rows, len(recipe.feature_names)
     if recipe.is_sparse:
-        return _sparse(list(parts), shape)
+        return as_csr(sparse.hstack([sparse.csc_array(part) for part in parts], format="csr"))
     x = np.empty(shape, dtype=np.float32)
     start = 0
     for part in parts:
@@ -107,12 +108,14 @@ def _encoded(
     return sparse.csc_array((ones, (row, code[row])), (len(code), len(column.categories)))
 
 
-def _sparse(parts: Sequence[NDArray[np.float32] | sparse.csc_array], shape: tuple[int, int]) -> CSR:
-    matrix = sparse.hstack([sparse.csc_array(part) for part in parts], format="csr")
-    matrix.sort_indices()
+def as_csr(matrix: Any) -> CSR:
+    """A SciPy sparse matrix of features."""
+    matrix = sparse.csr_array(matrix, dtype=np.float32)
+    matrix.sum_duplicates()
     value = None if (matrix.data == 1).all() else torch.from_numpy(matrix.data)
     rowptr, col = (torch.from_numpy(a.astype(np.int64)) for a in (matrix.indptr, matrix.indices))
-    return CSR.from_arrays(rowptr, col, value, shape)
+    rows, columns = matrix.shape
+    return CSR.from_arrays(rowptr, col, value, (rows, columns))
 
 
 def _learn_numbers(

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from akgnn.data.tables.arrow import pa, pc
-from akgnn.data.tables.table import Table, first_true, is_text
+from akgnn.data.tables.table import Table, first_true, in_one_line, is_text
 from akgnn.errors import DataError
 
 _SHOWN = 5
@@ -90,5 +90,5 @@ def _whole(table: Table, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
             # Too large for 63 bits.
             return column.cast(pa.large_string())
         raise DataError(
-            f"{table.of(name)}: ids must be text or whole numbers ({error})."
+            f"{table.of(name)}: ids must be text or whole numbers ({in_one_line(error)})."
         ) from error

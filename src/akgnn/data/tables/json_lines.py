@@ -1,13 +1,13 @@
 """JSON lines: an object a line, whose keys are the columns."""
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from akgnn.data.tables.arrow import pa
-from akgnn.data.tables.table import TableSource
+from akgnn.data.tables.table import TableSource, in_memory, in_one_line
 from akgnn.errors import DataError
 
 _BLOCK = 2**24
@@ -15,12 +15,7 @@ _BLOCK = 2**24
 
 def open_json_lines(path: Path) -> TableSource:
     """Read the file; which columns there are is known only at its end."""
-    table = _read(path)
-
-    def read(columns: Sequence[str], text: Collection[str]) -> pa.Table:
-        return table.select(list(columns))
-
-    return TableSource(str(path), tuple(table.schema.names), read, partial(_place, path))
+    return in_memory(str(path), _read(path), partial(_place, path))
 
 
 def _read(path: Path) -> "pa.Table":
@@ -34,13 +29,15 @@ def _read(path: Path) -> "pa.Table":
     options = arrow_json.ParseOptions(explicit_schema=pa.schema(texts))
     try:
         table = arrow_json.read_json(path, arrow_json.ReadOptions(block_size=_BLOCK), options)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        table.validate(full=True)
+        names = [*first, *(name for name in table.schema.names if name not in first)]
+    except (pa.ArrowException, UnicodeDecodeError) as error:
         kinds: dict[str, str] = {}
         for line, content in _lines(path):
             _check_kinds(path, line, content, kinds)
-        raise DataError(f"{path}: {error}.") from error
+        raise DataError(f"{path}: {in_one_line(error)}.") from error
     # In the order of the file, not of the schema.
-    return table.select([*first, *(name for name in table.schema.names if name not in first)])
+    return table.select(names)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -54,7 +51,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             except UnicodeDecodeError as error:
                 raise DataError(f"{path}, line {line}: not UTF-8.") from error
             except (ValueError, RecursionError) as error:
-                raise DataError(f"{path}, line {line}: no JSON ({error}).") from error
+                raise DataError(f"{path}, line {line}: no JSON ({in_one_line(error)}).") from error
             if not isinstance(content, dict):
                 raise DataError(
                     f"{path}, line {line}: expected an object such as "

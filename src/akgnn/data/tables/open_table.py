@@ -7,7 +7,7 @@ from typing import Any, Literal
 from akgnn.data.tables.arrow import pa
 from akgnn.data.tables.csv_file import open_csv
 from akgnn.data.tables.json_lines import open_json_lines
-from akgnn.data.tables.table import TableSource, row_number
+from akgnn.data.tables.table import TableSource, in_memory, in_one_line, row_number
 from akgnn.errors import DataError, MissingExtraError
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
@@ -25,7 +25,8 @@ def open_table(given: Any, kind: Literal["node", "edge"]) -> TableSource:
     if isinstance(given, TableSource):
         return given
     if not isinstance(given, str | Path):
-        return _open_frame(given, f"the {kind} table")
+        name = f"the {kind} table"
+        return in_memory(name, given if isinstance(given, pa.Table) else _to_arrow(given, name))
     if not str(given):
         raise DataError(f"There is no {kind} table; name its file with --{kind}s.")
     path = Path(given)
@@ -56,27 +57,22 @@ def _open_file(path: Path) -> TableSource:
 def _open_parquet(path: Path) -> TableSource:
     import pyarrow.parquet as pq
 
+    with path.open("rb"):
+        # What fails from here on is not that it cannot be opened.
+        pass
     try:
         file = pq.ParquetFile(path)
-    except pa.ArrowInvalid as error:
-        raise DataError(f"{path} is damaged or no Parquet file ({error}).") from error
+        names = tuple(file.schema_arrow.names)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is damaged or no Parquet file ({in_one_line(error)}).") from error
 
     def read(columns: Sequence[str], text: Collection[str]) -> pa.Table:
         try:
             return file.read(columns=list(columns))
-        except (pa.ArrowInvalid, OSError) as error:
-            raise DataError(f"{path} is damaged ({error}).") from error
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{path} is damaged ({in_one_line(error)}).") from error
 
-    return TableSource(str(path), tuple(file.schema_arrow.names), read, row_number)
-
-
-def _open_frame(frame: Any, name: str) -> TableSource:
-    table = frame if isinstance(frame, pa.Table) else _to_arrow(frame, name)
-
-    def read(columns: Sequence[str], text: Collection[str]) -> pa.Table:
-        return table.select(list(columns))
-
-    return TableSource(name, tuple(table.schema.names), read, row_number)
+    return TableSource(str(path), names, read, row_number)
 
 
 def _to_arrow(frame: Any, name: str) -> "pa.Table":
@@ -86,11 +82,22 @@ def _to_arrow(frame: Any, name: str) -> "pa.Table":
     except ImportError as error:
         raise MissingExtraError("A DataFrame", "tables") from error
     try:
-        return nw.from_native(frame, eager_only=True).to_arrow()
+        held = nw.from_native(frame, eager_only=True)
     except TypeError as error:
         raise DataError(
             f"{name} must be a path or a DataFrame held in memory (pandas, polars, pyarrow), got "
             f"{type(frame).__name__}."
         ) from error
-    except (NarwhalsError, pa.ArrowInvalid) as error:
-        raise DataError(f"{name} cannot be read: {error}.") from error
+    except NarwhalsError as error:
+        raise DataError(f"{name} cannot be read: {in_one_line(error)}.") from error
+    columns = []
+    for column in held.columns:
+        try:
+            columns.append(held.get_column(column).to_arrow())
+        except (pa.ArrowException, OverflowError) as error:
+            raise DataError(
+                f"{name}, column {column!r}: values of one kind are needed, all text or all "
+                f"numbers of 64 bits ({in_one_line(error)})."
+            ) from error
+    # pandas lets numbers be names.
+    return pa.table(columns, names=[str(column) for column in held.columns])

@@ -99,7 +99,30 @@ class TableSource:
 
     def read(self, columns: Sequence[str], text: Collection[str] = ()) -> Table:
         """The rows, with these columns only; of files without types, `text` stay as written."""
-        return Table(self.name, self.read_columns(columns, text), self.place_of)
+        content = self.read_columns(columns, text)
+        try:
+            # Some readers take any bytes for text.
+            content.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise DataError(f"{self.name} is damaged ({in_one_line(error)}).") from error
+        return Table(self.name, content, self.place_of)
+
+
+def in_memory(
+    name: str, table: pa.Table, place_of: Callable[[int], str] | None = None
+) -> TableSource:
+    """A table that has been read already."""
+
+    def read(columns: Sequence[str], text: Collection[str]) -> pa.Table:
+        return table.select(list(columns))
+
+    return TableSource(name, tuple(table.schema.names), read, place_of or row_number)
+
+
+def in_one_line(error: Exception) -> str:
+    """What another library has to say, fit for the middle of a message."""
+    words = "".join(sign if sign.isprintable() else " " for sign in str(error)).split()
+    return " ".join(words)[:300].rstrip(".")
 
 
 def row_number(row: int) -> str:
