@@ -25,6 +25,7 @@ class NodeData:
         split: Which nodes train, choose and test.
         class_names: Name of each class, in the order of the labels.
         source: Where the data come from and how they were treated, for the record of a run.
+        class_weight: Weight of each class in the training loss; all alike if None.
     """
 
     name: str
@@ -34,6 +35,7 @@ class NodeData:
     split: Split
     class_names: tuple[str, ...]
     source: Mapping[str, str] = field(default_factory=dict)
+    class_weight: Tensor | None = None
 
     def __post_init__(self) -> None:
         _check_kinds(self.x, self.y)
@@ -57,6 +59,11 @@ class NodeData:
             raise DataError(
                 f"Labels run from {int(self.y.min())} to {int(self.y.max())}, but "
                 f"{self.num_classes} classes allow 0 to {self.num_classes - 1}, and -1 for unknown."
+            )
+        if self.class_weight is not None and self.class_weight.shape != (self.num_classes,):
+            raise DataError(
+                f"class_weight must be {self.num_classes} numbers, one a class, "
+                f"got shape {list(self.class_weight.shape)}."
             )
         self._check_split()
 
@@ -115,6 +122,7 @@ class NodeData:
             y=self.y.to(device),
             graph=self.graph.to(device),
             split=self.split.to(device),
+            class_weight=None if self.class_weight is None else self.class_weight.to(device),
         )
 
     def __repr__(self) -> str:

@@ -13,6 +13,7 @@ from akgnn.data.node_data import NodeData
 from akgnn.errors import SettingsError
 from akgnn.models.akgnn import AKGNN
 from akgnn.ops.dropout import Noise
+from akgnn.training.class_weight import with_class_weight
 from akgnn.training.history import History
 from akgnn.training.metrics import accuracy, cross_entropy, logits_roc_auc, macro_f1
 from akgnn.training.optimizer import optimizer_tensors
@@ -84,6 +85,7 @@ def fit(
     """
     settings, strategy = settings or TrainSettings(), strategy or Supervised()
     check_stopping(settings, data)
+    data = with_class_weight(data, settings.class_weight)
     run, watch = Progress(model, data.graph, settings, resume), Stopwatch()
     while run.goes_on():
         optimizer = run.trial.optimizer

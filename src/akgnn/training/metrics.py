@@ -7,20 +7,23 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-def cross_entropy(logits: Tensor, y: Tensor) -> Tensor:
+def cross_entropy(logits: Tensor, y: Tensor, class_weight: Tensor | None = None) -> Tensor:
     """The mean over nodes.
 
     Args:
         logits: Shape (nodes, classes), or (replicas, nodes, classes) for one mean each.
         y: The classes.
+        class_weight: Multiplies the loss of each class's nodes; the mean is still over their
+            number, so that a batch of a rare class counts for more.
     """
     # A mean over many nodes needs more digits than bfloat16 has.
     logits = logits.float() if logits.element_size() < 4 else logits
-    if logits.dim() == 2:
+    if logits.dim() == 2 and class_weight is None:
         return F.cross_entropy(logits, y)
-    number = len(logits)
-    losses = F.cross_entropy(logits.flatten(0, 1), y.repeat(number), reduction="none")
-    return losses.view(number, -1).mean(1)
+    number = 1 if logits.dim() == 2 else len(logits)
+    weight = None if class_weight is None else class_weight.to(logits.dtype)
+    losses = F.cross_entropy(logits.flatten(0, -2), y.repeat(number), weight, reduction="none")
+    return losses.view(logits.shape[:-1]).mean(-1)
 
 
 def accuracy(predicted: Tensor, y: Tensor) -> float:
