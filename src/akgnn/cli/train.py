@@ -221,7 +221,14 @@ def _print_results(
     if len(results) == 1:
         fit = first.fit
         print(f"{which.model} ({which.preset}), seed {which.seed}, {fit.seconds:.1f} s on {device}")
-        print(f"  test accuracy   {fit.test_accuracy:.1f} %   (macro F1 {fit.test_macro_f1:.1f} %)")
+        print(
+            f"  test accuracy   {fit.test_accuracy:.1f} %   (balanced "
+            f"{fit.test_balanced_accuracy:.1f} %, macro F1 {fit.test_macro_f1:.1f} %)"
+        )
+        print(
+            f"  test log loss   {fit.test_log_loss:.3f}    "
+            f"(calibration error {fit.test_calibration_error:.1f} %)"
+        )
         if _has_two_classes(first):
             print(
                 f"  test ROC-AUC    {fit.test_roc_auc:.1f} %   (validation {fit.val_roc_auc:.1f} %)"
