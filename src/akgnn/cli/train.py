@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from akgnn.cli.folds import check_folds, show_folds
 from akgnn.cli.kernel_lines import kernel_columns, kernel_lines, no_edges
-from akgnn.cli.output import print_json, print_table
+from akgnn.cli.output import data_line, print_json, print_table
 from akgnn.cli.progress import training_progress
 from akgnn.cli.stopping import stop_requests
 from akgnn.errors import (
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 def train(
     dataset: str | None = typer.Option(None, help="Data set; `akgnn datasets` lists them.  [cora]"),
     split: str | None = typer.Option(
-        None, help="public, public-3, 20-per-class or 60/20/20.  [the data set's own]"
+        None, help="public, public-3, 20-per-class, 60/20/20 or fold-0-of-5.  [the data set's own]"
     ),
     split_seed: int | None = typer.Option(None, help="Seed of a random split.  [0]"),
     features: str | None = typer.Option(None, help="auto, raw or row-normalised.  [auto]"),
@@ -52,10 +53,13 @@ def train(
     seeds: int | None = typer.Option(
         None, help="Train so many seeds, from --seed on, side by side."
     ),
+    folds: int | None = typer.Option(
+        None, help="Cross-validate: test on each of so many parts of the labelled nodes in turn."
+    ),
     device: str = typer.Option("auto", help="auto, cpu, cuda or cuda:1."),
     data_root: Path | None = typer.Option(None, help="Folder of other data sets.  [$AKGNN_DATA]"),
     out: Path | None = typer.Option(
-        None, help="Folder to keep the run in; seed-0, seed-1, … of several."
+        None, help="Folder to keep the run in; seed-0, … or fold-0, … of several."
     ),
     resume: bool = typer.Option(False, "--resume", help="Go on with the run in --out."),
     checkpoint_seconds: float = typer.Option(
@@ -74,6 +78,8 @@ def train(
         raise SettingsError("--resume needs --out, the folder of the run to go on with.")
     if seeds is not None and not 1 <= seeds <= MOST_RUNS:
         raise SettingsError(f"--seeds must be from 1 to {MOST_RUNS}, got {seeds}.")
+    if folds is not None:
+        check_folds(folds, split, seeds)
     if not checkpoint_seconds >= 0:
         raise SettingsError(f"--checkpoint-seconds must be at least 0, got {checkpoint_seconds}.")
     if kernel is not None and model not in (None, "akgnn"):
@@ -81,6 +87,7 @@ def train(
     from akgnn.training.allocator import keep_freed_memory
     from akgnn.training.checkpoint import RunFolder
     from akgnn.training.device import choose_device
+    from akgnn.training.folds import fold_plans, train_folds
     from akgnn.training.memory import Sizes
     from akgnn.training.memory_check import memory_errors_explained
     from akgnn.training.train_runs import train_runs
@@ -98,22 +105,26 @@ def train(
     given = {name: value for name, value in options.items() if value is not None}
     place = choose_device(device)
     several = None if seeds is None else range(seed or 0, (seed or 0) + seeds)
-    folders: list[RunFolder | None] = [None] * (seeds or 1)
+    folders: list[RunFolder | None] = [None] * (seeds or folds or 1)
     if out is not None:
-        paths = [out] if several is None else [out / f"seed-{number}" for number in several]
-        folders = [RunFolder(path) for path in paths]
-        if several is not None and RunFolder(out).holds_run():
-            raise RunFolderError(f"{out} holds a single run; --seeds needs a folder of its own.")
+        folders = [RunFolder(path) for path in _paths(out, several, folds)]
+        if len(folders) > 1 and RunFolder(out).holds_run():
+            option = "--seeds" if folds is None else "--folds"
+            raise RunFolderError(f"{out} holds a single run; {option} needs a folder of its own.")
     named = {} if kernel is None else {"kernel": kernel}
     plan = _plan(given, {**named, **_parsed(changes)}, folders, resume)
     plans = [plan] if several is None else [plan.with_seed(number) for number in several]
+    if folds is not None:
+        plans = fold_plans(plan, folds)
+        # Any split will do to load them: each fold draws its own.
+        plan = plans[0]
 
     keep_freed_memory()
     data = _load(plan, data_root, place, force)
     with stop_requests() as should_stop, training_progress(len(plans)) as show:
         try:
             with memory_errors_explained(plan.preset, place, Sizes.of(data)):
-                outcomes = train_runs(
+                outcomes = (train_runs if folds is None else train_folds)(
                     plans,
                     data,
                     folders,
@@ -123,19 +134,31 @@ def train(
                     should_stop=should_stop,
                 )
         except InterruptedRunError as error:
-            raise InterruptedRunError(f"{error} {_how_to_go_on(out, seed, seeds)}") from error
+            raise InterruptedRunError(
+                f"{error} {_how_to_go_on(out, seed, seeds, folds)}"
+            ) from error
     results = [outcome for outcome in outcomes if not isinstance(outcome, AkgnnError)]
     for plan, outcome in zip(plans, outcomes, strict=True):
         if isinstance(outcome, DivergedError):
             which = f"Seed {plan.which.seed}: " if seeds else ""
+            which = f"Split {plan.which.split}: " if folds else which
             raise DivergedError(f"{which}{outcome}") from outcome
         if isinstance(outcome, AkgnnError):
             raise outcome
 
-    if as_json:
+    if folds is not None:
+        show_folds(results, str(place), out, as_json)
+    elif as_json:
         print_json(results[0].to_dict() if seeds is None else summary_of(results))
     else:
         _print_results(results, str(place), out, seeds)
+
+
+def _paths(out: Path, seeds: Sequence[int] | None, folds: int | None) -> list[Path]:
+    """The folder of each run."""
+    if folds is not None:
+        return [out / f"fold-{number}" for number in range(folds)]
+    return [out] if seeds is None else [out / f"seed-{number}" for number in seeds]
 
 
 def summary_of(results: Sequence["RunResult"]) -> dict[str, Any]:
@@ -199,10 +222,11 @@ def _parsed(changes: list[str]) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _how_to_go_on(out: Path | None, seed: int | None, seeds: int | None) -> str:
+def _how_to_go_on(out: Path | None, seed: int | None, seeds: int | None, folds: int | None) -> str:
     if out is None:
         return "Nothing was kept; with --out DIR a run can be resumed."
     several = (f" --seed {seed}" if seed else "") + f" --seeds {seeds}" if seeds else ""
+    several = f" --folds {folds}" if folds else several
     return f"Go on with: akgnn train --out {quote(str(out))}{several} --resume"
 
 
@@ -211,11 +235,7 @@ def _print_results(
 ) -> None:
     first = results[0]
     data, which = first.data, first.plan.which
-    print(
-        f"{which.dataset}: {data['num_nodes']} nodes, {data['num_edges']} edges, "
-        f"{data['num_features']} features, {len(data['class_names'])} classes; "
-        f"split {data['split']}"
-    )
+    print(f"{data_line(which.dataset, data)}; split {data['split']}")
     if no_edges(first):
         print(no_edges(first))
     if len(results) == 1:
