@@ -47,6 +47,7 @@ def test_people_see_a_table_with_mean_and_deviation(capsys):
         (["--folds", "0"], "--folds must be from 2 to 1000, got 0."),
         (["--folds", "5", "--split", "60/20/20"], "--folds draws its own splits"),
         (["--folds", "5", "--seeds", "2"], "--folds and --seeds do not go together"),
+        (["--folds", "5", "--model", "auto"], "--model auto chooses by one split"),
         (["--folds", "26"], "25 labelled nodes, but 26 folds need at least 26; take fewer"),
         (["--split", "fold-7-of-5"], "5 folds are numbered 0 to 4, got 7"),
         (["--split", "fold-of-5"], "Unknown split 'fold-of-5'; write public"),

@@ -1,9 +1,11 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 
 from akgnn.data.catalogue import load_dataset
+from akgnn.data.splits import Split
 from akgnn.training.history import History
 from akgnn.tuning.score import Score
 
@@ -35,10 +37,21 @@ def test_the_error_of_an_accuracy_is_the_binomials():
     assert Score.of("accuracy").standard_error(80.0, DATA) == pytest.approx(expected, rel=0.05)
 
 
-def test_the_error_of_a_roc_auc_is_a_bound_by_the_smaller_class():
-    y = DATA.y[DATA.split.val]
-    expected = 100 * math.sqrt(0.9 * 0.1 / min(int((y == 0).sum()), int((y == 1).sum())))
-    assert Score.of("roc_auc").standard_error(90.0, DATA) == pytest.approx(expected)
+def test_the_error_of_a_roc_auc_is_that_of_the_smaller_class():
+    y = torch.cat([torch.zeros(90), torch.ones(10)]).long()
+    nodes = torch.arange(100)
+    uneven = replace(
+        load_dataset("csbm:num_nodes=102,num_classes=2"),
+        y=torch.cat([y, torch.tensor([0, 1])]),
+        split=Split("uneven", torch.tensor([100, 101]), nodes, nodes[:0]),
+    )
+    share = (10 * 0.9 + 1) / 12
+    expected = 100 * math.sqrt(share * (1 - share) / 10)
+    assert Score.of("roc_auc").standard_error(90.0, uneven) == pytest.approx(expected)
+
+
+def test_all_right_is_not_certain():
+    assert 0.1 < Score.of("accuracy").standard_error(100.0, DATA) < 0.5
 
 
 def test_a_loss_has_no_error_of_its_own():

@@ -24,7 +24,7 @@ _COLUMNS = {
 }
 
 
-def check_folds(folds: int, split: str | None, seeds: int | None) -> None:
+def check_folds(folds: int, split: str | None, seeds: int | None, model: str | None) -> None:
     """Refuse numbers that are none, and options that folds leave no room for."""
     if not 2 <= folds <= _MOST_FOLDS:
         raise SettingsError(f"--folds must be from 2 to {_MOST_FOLDS}, got {folds}.")
@@ -35,6 +35,11 @@ def check_folds(folds: int, split: str | None, seeds: int | None) -> None:
         )
     if seeds is not None:
         raise SettingsError("--folds and --seeds do not go together; choose one of them.")
+    if model == "auto":
+        raise SettingsError(
+            "--model auto chooses by one split, whose nodes other folds test; "
+            "name a model with --folds."
+        )
 
 
 def show_folds(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from akgnn.cli.auto import choice_object, choose, print_choice
 from akgnn.cli.folds import check_folds, show_folds
 from akgnn.cli.kernel_lines import kernel_columns, kernel_lines, no_edges
 from akgnn.cli.output import data_line, print_json, print_table
@@ -41,7 +42,9 @@ def train(
     direction: str | None = typer.Option(
         None, help="symmetrised, or kept: the data's own directions.  [symmetrised]"
     ),
-    model: str | None = typer.Option(None, help="Model; `akgnn models` lists them.  [akgnn]"),
+    model: str | None = typer.Option(
+        None, help="Model, or auto to try a few; `akgnn models` lists them.  [akgnn]"
+    ),
     preset: str | None = typer.Option(None, help="Settings by name.  [paper]"),
     kernel: str | None = typer.Option(
         None, help="Kernel of akgnn: paper, smooth or signed; short for --set kernel=NAME."
@@ -79,7 +82,7 @@ def train(
     if seeds is not None and not 1 <= seeds <= MOST_RUNS:
         raise SettingsError(f"--seeds must be from 1 to {MOST_RUNS}, got {seeds}.")
     if folds is not None:
-        check_folds(folds, split, seeds)
+        check_folds(folds, split, seeds, model)
     if not checkpoint_seconds >= 0:
         raise SettingsError(f"--checkpoint-seconds must be at least 0, got {checkpoint_seconds}.")
     if kernel is not None and model not in (None, "akgnn"):
@@ -90,7 +93,9 @@ def train(
     from akgnn.training.folds import fold_plans, train_folds
     from akgnn.training.memory import Sizes
     from akgnn.training.memory_check import memory_errors_explained
+    from akgnn.training.plan import RunPlan, RunSettings
     from akgnn.training.train_runs import train_runs
+    from akgnn.tuning.auto import AUTO, PRESET, candidate_plans
 
     options = {
         "dataset": dataset,
@@ -112,15 +117,25 @@ def train(
             option = "--seeds" if folds is None else "--folds"
             raise RunFolderError(f"{out} holds a single run; {option} needs a folder of its own.")
     named = {} if kernel is None else {"kernel": kernel}
-    plan = _plan(given, {**named, **_parsed(changes)}, folders, resume)
-    plans = [plan] if several is None else [plan.with_seed(number) for number in several]
+    changed = {**named, **_parsed(changes)}
+    candidates: list[RunPlan] = []
+    if model == AUTO:
+        del given["model"]
+        # The run to go on with is of the model that was chosen when it began.
+        if not (resume and any(folder and folder.holds_run() for folder in folders)):
+            given = {"preset": PRESET, **given}
+            candidates = candidate_plans(RunSettings.from_mapping(given), changed)
+    plan = _plan(given, changed, folders, resume)
     if folds is not None:
-        plans = fold_plans(plan, folds)
-        # Any split will do to load them: each fold draws its own.
-        plan = plans[0]
+        # Any of their splits will do to load the data: each fold draws its own.
+        plan = fold_plans(plan, folds)[0]
 
     keep_freed_memory()
     data = _load(plan, data_root, place, force)
+    choice = choose(candidates, data) if candidates else None
+    plan = plan if choice is None else choice.chosen.plan
+    plans = [plan] if several is None else [plan.with_seed(number) for number in several]
+    plans = plans if folds is None else fold_plans(plan, folds)
     with stop_requests() as should_stop, training_progress(len(plans)) as show:
         try:
             with memory_errors_explained(plan.preset, place, Sizes.of(data)):
@@ -149,8 +164,11 @@ def train(
     if folds is not None:
         show_folds(results, str(place), out, as_json)
     elif as_json:
-        print_json(results[0].to_dict() if seeds is None else summary_of(results))
+        shown = results[0].to_dict() if seeds is None else summary_of(results)
+        print_json(shown if choice is None else {**shown, "choice": choice_object(choice)})
     else:
+        if choice is not None:
+            print_choice(choice)
         _print_results(results, str(place), out, seeds)
 
 

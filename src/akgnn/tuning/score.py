@@ -52,12 +52,13 @@ class Score:
     def standard_error(self, value: float, data: NodeData) -> float:
         """How far the value may be off because there are only so many validation nodes.
 
-        Of an accuracy that of the binomial; of a ROC-AUC the bound A (1 - A) / n on its variance,
-        n the nodes of the smaller class. A loss has none that its value alone would tell: 0.
+        Of an accuracy that of the binomial, after one more hit and one more miss, so that 100 %
+        is not taken for certain; of a ROC-AUC the same with the nodes of the smaller class, which
+        bounds it. A loss has none that its value alone would tell: 0.
         """
         if self.is_loss:
             return 0.0
         y = data.y[data.split.val]
         number = len(y) if self.column == "val_accuracy" else int(y.bincount().min())
-        share = value / 100
+        share = (number * value / 100 + 1) / (number + 2)
         return 100 * math.sqrt(share * (1 - share) / number)
