@@ -296,6 +296,7 @@ CAPTURED = {
     "akgnn, starts": {"kernel": "signed"},
     "akgnn, groups": {"groups": 2},
     "akgnn, own weights": {"share_weights": False},
+    "akgnn, weighted classes": {"class_weight": "balanced"},
     "gcn": {"model": "gcn"},
     "appnp": {"model": "appnp"},
     "sgc": {"model": "sgc"},

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from akgnn.errors import FailedRunsError, InterruptedRunError, SettingsError
-from akgnn.training.plan import RunSettings
+from akgnn.training.plan import RunPlan, RunSettings
 from akgnn.training.train_runs import train_run
 from akgnn.tuning import auto as module
 from akgnn.tuning.auto import CANDIDATES, Choice, Tried, candidate_plans, choose_model
@@ -13,8 +13,11 @@ SMALL = {"epochs": 3, "hidden_channels": 4}
 
 
 def plans_of(dataset="csbm:num_nodes=100", **changes):
-    which = RunSettings(dataset=dataset, preset="any-graph")
-    return candidate_plans(which, {**SMALL, **changes})
+    def plan_of(model):
+        which = RunSettings(dataset=dataset, preset="any-graph", model=model)
+        return RunPlan.make(which, {**SMALL, **changes})
+
+    return candidate_plans(plan_of)
 
 
 def test_every_model_is_trained_without_test_nodes(monkeypatch):
@@ -110,7 +113,7 @@ def test_stopping_ends_the_choice():
 )
 def test_settings_have_to_fit_every_model(preset, changes, message):
     with pytest.raises(SettingsError, match=f"each of mlp, gcn, appnp, akgnn.* {message}"):
-        candidate_plans(RunSettings(preset=preset), changes)
+        candidate_plans(lambda name: RunPlan.make(RunSettings(model=name, preset=preset), changes))
 
 
 def test_a_sentence_for_the_simplest():

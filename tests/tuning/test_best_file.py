@@ -21,6 +21,12 @@ def test_every_plan_is_read_back_as_it_was(model):
         assert RunPlan.from_record({"settings": content}) == plan
 
 
+def test_none_goes_over_what_a_preset_says():
+    plan = RunPlan.make(RunSettings(preset="searched"), {"phi_learning_rate": None})
+    content = tomllib.loads(settings_toml(plan))
+    assert RunPlan.make(plan.which).preset.updated_by_kind(content) == plan.preset
+
+
 def search_of(*trials):
     plan = RunPlan.make(RunSettings(dataset="csbm", split="60/20/20"))
     space = (Dimension("learning_rate", 1e-6, 0.1, log=True),)

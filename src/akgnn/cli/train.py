@@ -124,7 +124,11 @@ def train(
         # The run to go on with is of the model that was chosen when it began.
         if not (resume and any(folder and folder.holds_run() for folder in folders)):
             given = {"preset": PRESET, **given}
-            candidates = candidate_plans(RunSettings.from_mapping(given), changed)
+            candidates = candidate_plans(
+                lambda name: RunPlan.make(
+                    RunSettings.from_mapping({**given, "model": name}), changed
+                )
+            )
     plan = _plan(given, changed, folders, resume)
     if folds is not None:
         # Any of their splits will do to load the data: each fold draws its own.

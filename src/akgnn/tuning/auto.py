@@ -1,10 +1,9 @@
 """`--model auto`: try a short list of models on the same split, and say which and why."""
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from akgnn.data.node_data import NodeData
 from akgnn.errors import (
@@ -18,7 +17,7 @@ from akgnn.experiments.record import without_test
 from akgnn.training.history import History
 from akgnn.training.memory import Sizes
 from akgnn.training.memory_check import memory_errors_explained
-from akgnn.training.plan import RunPlan, RunSettings
+from akgnn.training.plan import RunPlan
 from akgnn.training.train_runs import train_run
 from akgnn.tuning.score import Score
 
@@ -86,12 +85,12 @@ class Choice:
         return f"{found}." if self.score.is_loss else f"{found}, and no simpler model is {near}."
 
 
-def candidate_plans(which: RunSettings, changes: Mapping[str, Any]) -> list[RunPlan]:
-    """The plan of every model in the list, with `changes` that fit them all."""
+def candidate_plans(plan_of: Callable[[str], RunPlan]) -> list[RunPlan]:
+    """The plan of every model in the list, each made by `plan_of` from its name."""
     plans = []
     for model in CANDIDATES:
         try:
-            plans.append(RunPlan.make(replace(which, model=model), changes))
+            plans.append(plan_of(model))
         except UnknownNameError as error:
             raise SettingsError(
                 f"With --model {AUTO} presets and settings have to be there for each of "

@@ -28,14 +28,20 @@ def write_best(search: Search, file: Path) -> None:
 
 
 def settings_toml(plan: RunPlan) -> str:
-    """All settings of a plan by kind, in tables; those that are none are left out."""
+    """All settings of a plan by kind, in tables; those of the run that are none are left out."""
     tables = [
-        f"[{kind}]\n" + "".join(_line(name, value) for name, value in settings.items())
+        f"[{kind}]\n"
+        + "".join(
+            f"{name} = {_written(value)}\n"
+            for name, value in settings.items()
+            if value is not None or kind in ("model", "training", "strategy")
+        )
         for kind, settings in plan.to_dict().items()
     ]
     return "\n".join(tables)
 
 
-def _line(name: str, value: Any) -> str:
-    # Text, numbers, true and false are written in TOML as they are in JSON.
-    return "" if value is None else f"{name} = {json.dumps(value, ensure_ascii=False)}\n"
+def _written(value: Any) -> str:
+    """A value as TOML writes it; none is a word, which settings that are numbers know."""
+    # Text, numbers, true and false are written as in JSON.
+    return json.dumps("none" if value is None else value, ensure_ascii=False)
