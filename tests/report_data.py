@@ -1,5 +1,6 @@
 """Specs and records for the tests of the report: small, and with numbers that are known."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,11 @@ from akgnn.experiments.spec import Spec
 from akgnn.experiments.spec_files import read_spec
 from akgnn.experiments.store import RecordStore
 from akgnn.training.history import History
+from akgnn.training.plan import RunPlan, RunSettings
 from akgnn.training.starts import TriedStart
+from akgnn.tuning.score import Score
+from akgnn.tuning.space import Dimension
+from akgnn.tuning.trial import Search, Trial
 
 FIRST, SECOND = "csbm:num_nodes=60", "csbm:num_nodes=80"
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -188,3 +193,26 @@ def write_results(folder: Path, files: list[Path]) -> Path:
     with store.file.open("a") as stream:
         stream.write('{"format": "akgnn-rec')
     return folder
+
+
+def some_search():
+    """A search of five trials that ended in every way, the best of them number 3."""
+    space = (
+        Dimension("learning_rate", 0.001, 0.1, log=True),
+        Dimension("num_layers", 1, 40),
+        Dimension("readout", choices=("sum", "mean")),
+    )
+
+    def trial(number, state, score, rate, depth, readout, error=""):
+        values = {"learning_rate": rate, "num_layers": depth, "readout": readout}
+        return Trial(number, state, score, values, 10, 1.5, error)
+
+    trials = (
+        trial(0, "failed", math.nan, 0.1, 2, "sum", HOSTILE),
+        trial(1, "finished", 70.0, 0.01, 9, "mean"),
+        trial(2, "pruned", 99.0, 0.05, 3, "sum"),
+        trial(3, "finished", 80.0, 0.002, 1, "sum"),
+        trial(4, "finished", 75.0, 0.02, 5, "mean"),
+    )
+    plan = RunPlan.make(RunSettings(dataset="cora"))
+    return Search(plan, space, Score.of("accuracy"), "public-without-test:12345678", trials)

@@ -148,9 +148,20 @@ def test_two_classes_have_a_roc_auc(capsys):
     assert "test ROC-AUC" in capsys.readouterr().out
 
 
-def test_more_classes_have_none(capsys):
+def test_all_scores_are_in_json_and_the_telling_ones_are_printed(capsys):
     result = run_json(["train", *TOY], capsys)
-    assert result["test_roc_auc"] is result["val_roc_auc"] is None
+    assert 0 < result["test_calibration_error"] < 100
+    assert result["test_log_loss"] > 0
+    assert main(["train", *TOY]) == 0
+    out = capsys.readouterr().out
+    assert f"(balanced {result['test_balanced_accuracy']:.1f} %, macro F1 " in out
+    assert f"  test log loss   {result['test_log_loss']:.3f}    (calibration error " in out
+
+
+def test_the_roc_auc_of_more_classes_is_for_machines(capsys):
+    result = run_json(["train", *TOY], capsys)
+    assert 0 < result["test_roc_auc"] < 100
+    assert 0 < result["val_roc_auc"] < 100
     for several in ([], ["--seeds", "2"]):
         assert main(["train", *TOY, *several]) == 0
         assert "ROC-AUC" not in capsys.readouterr().out

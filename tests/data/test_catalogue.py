@@ -122,3 +122,12 @@ def test_settings_are_read_from_the_name_of_a_generated_graph():
     settings = generated_settings("csbm:homophily=0.3,seed=2")
     assert (settings.homophily, settings.seed, settings.num_nodes) == (0.3, 2, 2000)
     assert generated_settings("cora") is None
+
+
+def test_a_fold_is_a_split_like_any_other():
+    data = load_dataset("csbm:num_nodes=200", split="fold-2-of-5", split_seed=3)
+    assert data.split.name == "fold-2-of-5-seed-3"
+    assert len(data.split.test) == 40
+    assert is_random_split("fold-2-of-5")
+    with pytest.raises(DataError, match="5 folds are numbered 0 to 4, got 5"):
+        load_dataset("csbm:num_nodes=200", split="fold-5-of-5")

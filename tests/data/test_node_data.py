@@ -104,3 +104,9 @@ def test_sparse_features_that_are_not_finite_are_refused():
     ).pattern
     with pytest.raises(GraphError, match="The features holds nan at position 5"):
         make(x=CSR(pattern, torch.ones(12).index_fill(0, torch.tensor([5]), float("nan"))))
+
+
+def test_weights_of_classes_are_one_a_class():
+    assert make(class_weight=torch.ones(2)).class_weight.tolist() == [1, 1]
+    with pytest.raises(DataError, match=r"class_weight must be 2 numbers, .* shape \[3\]"):
+        make(class_weight=torch.ones(3))

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from akgnn.data.splits import Split, split_by_fraction, split_per_class
+from akgnn.data.splits import Split, split_by_folds, split_by_fraction, split_per_class
 from akgnn.errors import DataError
 
 Y = torch.arange(600) % 3
@@ -105,3 +105,48 @@ def test_shares_are_rounded_not_cut():
     y = torch.zeros(9, dtype=torch.int64)
     split = split_by_fraction(y, train=0.3, val=0.3)
     assert [len(split.train), len(split.val), len(split.test)] == [3, 2, 4]
+
+
+@given(
+    st.lists(st.integers(-1, 3), min_size=1, max_size=80), st.integers(2, 6), st.integers(0, 100)
+)
+def test_folds_share_out_every_class_evenly(labels, folds, seed):
+    y = torch.tensor(labels)
+    counts = torch.bincount(y[y >= 0], minlength=4)
+    least = 4 if folds == 2 else folds
+    if not bool((y >= 0).any()) or bool(((counts > 0) & (counts < least)).any()):
+        with pytest.raises(DataError, match=r"No node has a label|folds need at least"):
+            split_by_folds(y, fold=0, folds=folds, seed=seed)
+        return
+    splits = [split_by_folds(y, fold=fold, folds=folds, seed=seed) for fold in range(folds)]
+    labelled = (y >= 0).nonzero()[:, 0]
+    assert torch.equal(torch.cat([split.test for split in splits]).sort().values, labelled)
+    for split in splits:
+        parts = (split.train, split.val, split.test)
+        assert torch.equal(torch.cat(parts).sort().values, labelled)
+        tested = torch.bincount(y[split.test], minlength=4)
+        assert bool(((tested - counts / folds).abs() < 1).all())
+        assert abs(len(split.test) - len(labelled) / folds) < 1
+        assert abs(len(split.val) - (len(labelled) - len(split.test)) / folds) < 1
+        assert set(y[split.train].tolist()) == set(y[labelled].tolist())
+
+
+def test_folds_are_drawn_by_their_seed():
+    one, same, other = (split_by_folds(Y, fold=1, folds=5, seed=seed) for seed in (0, 0, 1))
+    assert one.label == same.label
+    assert one.fingerprint != other.fingerprint
+    assert one.name == "fold-1-of-5-seed-0"
+
+
+@pytest.mark.parametrize(
+    ("fold", "folds", "message"),
+    [
+        (0, 1, "at least 2 folds, got 1"),
+        (5, 5, "5 folds are numbered 0 to 4, got 5"),
+        (-1, 5, "5 folds are numbered 0 to 4, got -1"),
+        (0, 201, "Class 0 has 200 labelled nodes, but 201 folds need at least 201"),
+    ],
+)
+def test_folds_that_there_are_not(fold, folds, message):
+    with pytest.raises(DataError, match=message):
+        split_by_folds(Y, fold=fold, folds=folds)

@@ -9,9 +9,11 @@ import pytest
 from akgnn.report import html
 from akgnn.report.experiments_page import experiments_page
 from akgnn.report.run_page import run_page
+from akgnn.report.tuning_page import tuning_page
+from report_data import some_search
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-PAGES = ["experiments", "run", "signed", "homophily", "speed"]
+PAGES = ["experiments", "run", "signed", "homophily", "speed", "tuning"]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -43,6 +45,7 @@ def files(
     html.write(run_page(run), folder / "run.html")
     html.write(run_page(signed_run), folder / "signed.html")
     html.write(experiments_page(homophily_results, [homophily_file]), folder / "homophily.html")
+    html.write(tuning_page(some_search()), folder / "tuning.html")
     return folder
 
 

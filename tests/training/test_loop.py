@@ -9,7 +9,7 @@ from akgnn.data.splits import Split
 from akgnn.errors import DivergedError, SettingsError
 from akgnn.models.akgnn import AKGNN
 from akgnn.training.loop import fit
-from akgnn.training.metrics import roc_auc
+from akgnn.training.metrics import logits_roc_auc, roc_auc
 from akgnn.training.settings import TrainSettings
 
 DATA = load_dataset("csbm:num_nodes=400,homophily=0.8,signal=6")
@@ -105,10 +105,15 @@ def test_roc_auc_can_choose_the_epoch():
     assert result.test_roc_auc == roc_auc(score, TWO_CLASSES.y[nodes])
 
 
-def test_more_classes_have_no_roc_auc():
-    result = fit(build(), DATA, SHORT)
-    assert math.isnan(result.test_roc_auc)
-    assert math.isnan(result.val_roc_auc)
+def test_more_classes_have_no_roc_auc_by_epoch():
+    model = build()
+    result = fit(model, DATA, SHORT)
+    with torch.no_grad():
+        logits = model(DATA.x, DATA.graph)
+    for part in ("test", "val"):
+        nodes = getattr(DATA.split, part)
+        expected = logits_roc_auc(logits[nodes], DATA.y[nodes])
+        assert getattr(result, f"{part}_roc_auc") == expected
     assert result.history.val_roc_auc == []
     with pytest.raises(SettingsError, match="needs two classes, but the data have 4"):
         fit(build(), DATA, replace(SHORT, stop_on="roc_auc"))

@@ -100,6 +100,7 @@ def test_every_model_ends_as_its_seed_alone(model, as_sparse):
         {"order": "propagate-first", "node_dropout": 0.5, "readout": "mean", "batch_norm": True},
         {"order": "propagate-first", "strategy": "consistency", "passes": 2, "layer_dropout": 0.0},
         {"learn_lambda": False},
+        {"class_weight": "balanced"},
     ],
     ids=lambda changes: next(iter(changes.items())),
 )
@@ -295,6 +296,7 @@ CAPTURED = {
     "akgnn, starts": {"kernel": "signed"},
     "akgnn, groups": {"groups": 2},
     "akgnn, own weights": {"share_weights": False},
+    "akgnn, weighted classes": {"class_weight": "balanced"},
     "gcn": {"model": "gcn"},
     "appnp": {"model": "appnp"},
     "sgc": {"model": "sgc"},

@@ -279,6 +279,21 @@ def test_a_run_from_before_there_was_roc_auc_is_read(folder):
     assert fit.history.val_roc_auc == []
 
 
+LATER = ("test_balanced_accuracy", "test_log_loss", "test_calibration_error")
+
+
+def test_a_run_from_before_there_were_more_scores_is_read(folder):
+    plan = make_plan()
+    result = train_run(plan, plan.load(), folder)
+    assert read_result(folder).fit == result.fit
+    content = json.loads((folder.path / "run.json").read_text())
+    for name in LATER:
+        assert content["result"].pop(name) == metrics_of(result.fit)[name]
+    (folder.path / "run.json").write_text(json.dumps(content))
+    fit = read_result(folder).fit
+    assert all(math.isnan(getattr(fit, name)) for name in LATER)
+
+
 def test_a_run_from_before_there_was_roc_auc_goes_on(folder):
     plan = make_two_class_plan()
     whole = train_run(plan, plan.load())

@@ -19,6 +19,7 @@ from akgnn.cli.predict import predict
 from akgnn.cli.report import report
 from akgnn.cli.reproduce import reproduce
 from akgnn.cli.train import train
+from akgnn.cli.tune import tune
 from akgnn.errors import (
     AkgnnError,
     DivergedError,
@@ -38,7 +39,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, predict, init, inspect, reproduce, report, bench, datasets, models):
+for command in (train, tune, predict, init, inspect, reproduce, report, bench, datasets, models):
     app.command()(command)
 
 

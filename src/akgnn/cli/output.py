@@ -1,7 +1,7 @@
 """What commands share in showing results."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from akgnn.plain_json import without_nan
@@ -32,6 +32,16 @@ def print_table(
             for cell, width, side in zip(line, widths, align, strict=True)
         ]
         print("  ".join(cells).rstrip())
+
+
+def data_line(name: str, data: Mapping[str, Any]) -> str:
+    """A data set in a line, from its name and the description in a record."""
+    # Tables go by the name of their file.
+    shown = data["name"] if name == "tables" else name
+    return (
+        f"{shown}: {data['num_nodes']} nodes, {data['num_edges']} edges, "
+        f"{data['num_features']} features, {len(data['class_names'])} classes"
+    )
 
 
 def numbers(values: Sequence[float], digits: int = 2) -> str:

@@ -54,6 +54,6 @@ def _page_of(folder: Path, specs: list[Path], data_root: Path | None) -> "Page":
         if specs:
             raise SettingsError(f"--spec goes with a folder of records; {folder} holds one run.")
         return run_page(folder, data_root)
-    if any(folder.glob(f"seed-*/{RUN_FILE}")):
+    if any(file for kind in ("seed", "fold") for file in folder.glob(f"{kind}-*/{RUN_FILE}")):
         RunFolder(folder).read()
     raise RunFolderError(f"{folder} holds neither records ({RECORDS_FILE}) nor a run ({RUN_FILE}).")

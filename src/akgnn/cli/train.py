@@ -1,7 +1,7 @@
 """`akgnn train`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from akgnn.cli import own_tables
+from akgnn.cli.asked import Asked
+from akgnn.cli.auto import choice_object, choose, print_choice
+from akgnn.cli.folds import check_folds, show_folds
 from akgnn.cli.kernel_lines import kernel_columns, kernel_lines, no_edges
-from akgnn.cli.output import print_json, print_table
+from akgnn.cli.output import data_line, print_json, print_table
 from akgnn.cli.progress import training_progress
 from akgnn.cli.stopping import stop_requests
 from akgnn.errors import (
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
     import torch
 
     from akgnn.data.node_data import NodeData
-    from akgnn.training.checkpoint import RunFolder
     from akgnn.training.plan import RunPlan
     from akgnn.training.run import RunResult
 
@@ -48,7 +50,7 @@ def train(
     config: Path | None = typer.Option(None, help="Settings file; `akgnn init` writes one."),
     split: str | None = typer.Option(
         None,
-        help="public, public-3, 20-per-class, 60/20/20, or a column of your nodes.  "
+        help="public, public-3, 20-per-class, 60/20/20, fold-0-of-5, or a column of your nodes.  "
         "[the data set's own; 60/20/20]",
     ),
     split_seed: int | None = typer.Option(None, help="Seed of a random split.  [0]"),
@@ -56,7 +58,9 @@ def train(
     direction: str | None = typer.Option(
         None, help="symmetrised, or kept: the data's own directions.  [symmetrised]"
     ),
-    model: str | None = typer.Option(None, help="Model; `akgnn models` lists them.  [akgnn]"),
+    model: str | None = typer.Option(
+        None, help="Model, or auto to try a few; `akgnn models` lists them.  [akgnn]"
+    ),
     preset: str | None = typer.Option(None, help="Settings by name.  [paper]"),
     kernel: str | None = typer.Option(
         None, help="Kernel of akgnn: paper, smooth or signed; short for --set kernel=NAME."
@@ -68,10 +72,13 @@ def train(
     seeds: int | None = typer.Option(
         None, help="Train so many seeds, from --seed on, side by side."
     ),
+    folds: int | None = typer.Option(
+        None, help="Cross-validate: test on each of so many parts of the labelled nodes in turn."
+    ),
     device: str = typer.Option("auto", help="auto, cpu, cuda or cuda:1."),
     data_root: Path | None = typer.Option(None, help="Folder of other data sets.  [$AKGNN_DATA]"),
     out: Path | None = typer.Option(
-        None, help="Folder to keep the run in; seed-0, seed-1, … of several."
+        None, help="Folder to keep the run in; seed-0, … or fold-0, … of several."
     ),
     resume: bool = typer.Option(False, "--resume", help="Go on with the run in --out."),
     checkpoint_seconds: float = typer.Option(
@@ -90,6 +97,8 @@ def train(
         raise SettingsError("--resume needs --out, the folder of the run to go on with.")
     if seeds is not None and not 1 <= seeds <= MOST_RUNS:
         raise SettingsError(f"--seeds must be from 1 to {MOST_RUNS}, got {seeds}.")
+    if folds is not None:
+        check_folds(folds, split, seeds, model)
     if not checkpoint_seconds >= 0:
         raise SettingsError(f"--checkpoint-seconds must be at least 0, got {checkpoint_seconds}.")
     if kernel is not None and model not in (None, "akgnn"):
@@ -97,9 +106,11 @@ def train(
     from akgnn.training.allocator import keep_freed_memory
     from akgnn.training.checkpoint import RunFolder
     from akgnn.training.device import choose_device
+    from akgnn.training.folds import fold_plans, train_folds
     from akgnn.training.memory import Sizes
     from akgnn.training.memory_check import memory_errors_explained
     from akgnn.training.train_runs import train_runs
+    from akgnn.tuning.auto import AUTO, PRESET, candidate_plans
 
     options = {
         "dataset": dataset,
@@ -127,23 +138,36 @@ def train(
     }
     place = choose_device(device)
     several = None if seeds is None else range(seed or 0, (seed or 0) + seeds)
-    folders: list[RunFolder | None] = [None] * (seeds or 1)
+    folders: list[RunFolder | None] = [None] * (seeds or folds or 1)
     if out is not None:
-        paths = [out] if several is None else [out / f"seed-{number}" for number in several]
-        folders = [RunFolder(path) for path in paths]
-        if several is not None and RunFolder(out).holds_run():
-            raise RunFolderError(f"{out} holds a single run; --seeds needs a folder of its own.")
+        folders = [RunFolder(path) for path in _paths(out, several, folds)]
+        if len(folders) > 1 and RunFolder(out).holds_run():
+            option = "--seeds" if folds is None else "--folds"
+            raise RunFolderError(f"{out} holds a single run; {option} needs a folder of its own.")
     named = {} if kernel is None else {"kernel": kernel}
-    asked = _Asked(given, tables, config, {**named, **_parsed(changes)})
-    plan = _plan(asked, folders, resume)
-    plans = [plan] if several is None else [plan.with_seed(number) for number in several]
+    asked = Asked(given, tables, config, {**named, **_parsed(changes)})
+    candidates: list[RunPlan] = []
+    if model == AUTO:
+        asked = replace(asked, run={name: given[name] for name in given if name != "model"})
+        # The run to go on with is of the model that was chosen when it began.
+        if not (resume and any(folder and folder.holds_run() for folder in folders)):
+            asked = asked.naming(preset=preset or PRESET)
+            candidates = candidate_plans(lambda name: asked.naming(model=name).plan())
+    plan = asked.plan_for(folders, resume)
+    if folds is not None:
+        # Any of their splits will do to load the data: each fold draws its own.
+        plan = fold_plans(plan, folds)[0]
 
     keep_freed_memory()
     data = _load(plan, data_root, place, force)
+    choice = choose(candidates, data) if candidates else None
+    plan = plan if choice is None else choice.chosen.plan
+    plans = [plan] if several is None else [plan.with_seed(number) for number in several]
+    plans = plans if folds is None else fold_plans(plan, folds)
     with stop_requests() as should_stop, training_progress(len(plans)) as show:
         try:
             with memory_errors_explained(plan.preset, place, Sizes.of(data)):
-                outcomes = train_runs(
+                outcomes = (train_runs if folds is None else train_folds)(
                     plans,
                     data,
                     folders,
@@ -153,19 +177,34 @@ def train(
                     should_stop=should_stop,
                 )
         except InterruptedRunError as error:
-            raise InterruptedRunError(f"{error} {_how_to_go_on(out, seed, seeds)}") from error
+            raise InterruptedRunError(
+                f"{error} {_how_to_go_on(out, seed, seeds, folds)}"
+            ) from error
     results = [outcome for outcome in outcomes if not isinstance(outcome, AkgnnError)]
     for plan, outcome in zip(plans, outcomes, strict=True):
         if isinstance(outcome, DivergedError):
             which = f"Seed {plan.which.seed}: " if seeds else ""
+            which = f"Split {plan.which.split}: " if folds else which
             raise DivergedError(f"{which}{outcome}") from outcome
         if isinstance(outcome, AkgnnError):
             raise outcome
 
-    if as_json:
-        print_json(results[0].to_dict() if seeds is None else summary_of(results))
+    if folds is not None:
+        show_folds(results, str(place), out, as_json)
+    elif as_json:
+        shown = results[0].to_dict() if seeds is None else summary_of(results)
+        print_json(shown if choice is None else {**shown, "choice": choice_object(choice)})
     else:
+        if choice is not None:
+            print_choice(choice)
         _print_results(results, str(place), out, seeds)
+
+
+def _paths(out: Path, seeds: Sequence[int] | None, folds: int | None) -> list[Path]:
+    """The folder of each run."""
+    if folds is not None:
+        return [out / f"fold-{number}" for number in range(folds)]
+    return [out] if seeds is None else [out / f"seed-{number}" for number in seeds]
 
 
 def summary_of(results: Sequence["RunResult"]) -> dict[str, Any]:
@@ -182,55 +221,6 @@ def summary_of(results: Sequence["RunResult"]) -> dict[str, Any]:
         "ci95": list(summary.ci95),
         "runs": runs,
     }
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What the options say of a run.
-
-    Attributes:
-        run: Values of `RunSettings`.
-        tables: Values of `TableSettings`, or None each.
-        config: A settings file, over which the options go.
-        changes: Settings of the preset.
-    """
-
-    run: dict[str, Any]
-    tables: dict[str, Any]
-    config: Path | None
-    changes: dict[str, str]
-
-    def plan(self) -> "RunPlan":
-        from akgnn.training.config_file import Config, read_config
-        from akgnn.training.plan import RunPlan, RunSettings
-
-        file = Config() if self.config is None else read_config(self.config)
-        tables = own_tables.table_settings(self.tables, file.tables)
-        run = {**file.run, **self.run}
-        if tables is not None:
-            if run.get("dataset", "tables") != "tables":
-                raise SettingsError("Name a data set or tables of your own (--nodes), not both.")
-            run["dataset"] = "tables"
-        which = RunSettings.from_mapping(run)
-        return RunPlan.make(which, self.changes, by_kind=file.preset, tables=tables)
-
-
-def _plan(asked: _Asked, folders: Sequence["RunFolder | None"], resume: bool) -> "RunPlan":
-    """The plan that the options say. A run to go on with brings its own, which they may repeat."""
-    from akgnn.training.plan import RunPlan
-    from akgnn.training.run import plan_of
-
-    for folder in folders:
-        if folder is not None and not resume:
-            folder.check_free()
-        elif folder is not None and folder.holds_run():
-            kept = plan_of(folder, folder.read())
-            tables = kept.tables
-            if tables is not None:
-                tables = own_tables.table_settings(asked.tables, tables.to_dict())
-            preset = kept.preset.updated(asked.changes)
-            return RunPlan(kept.which.updated(asked.run), preset, tables)
-    return asked.plan()
 
 
 def _load(
@@ -259,10 +249,11 @@ def _parsed(changes: list[str]) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _how_to_go_on(out: Path | None, seed: int | None, seeds: int | None) -> str:
+def _how_to_go_on(out: Path | None, seed: int | None, seeds: int | None, folds: int | None) -> str:
     if out is None:
         return "Nothing was kept; with --out DIR a run can be resumed."
     several = (f" --seed {seed}" if seed else "") + f" --seeds {seeds}" if seeds else ""
+    several = f" --folds {folds}" if folds else several
     return f"Go on with: akgnn train --out {quote(str(out))}{several} --resume"
 
 
@@ -271,17 +262,20 @@ def _print_results(
 ) -> None:
     first = results[0]
     data, which = first.data, first.plan.which
-    print(
-        f"{data['name']}: {data['num_nodes']} nodes, {data['num_edges']} edges, "
-        f"{data['num_features']} features, {len(data['class_names'])} classes; "
-        f"split {data['split']}"
-    )
+    print(f"{data_line(which.dataset, data)}; split {data['split']}")
     if no_edges(first):
         print(no_edges(first))
     if len(results) == 1:
         fit = first.fit
         print(f"{which.model} ({which.preset}), seed {which.seed}, {fit.seconds:.1f} s on {device}")
-        print(f"  test accuracy   {fit.test_accuracy:.1f} %   (macro F1 {fit.test_macro_f1:.1f} %)")
+        print(
+            f"  test accuracy   {fit.test_accuracy:.1f} %   (balanced "
+            f"{fit.test_balanced_accuracy:.1f} %, macro F1 {fit.test_macro_f1:.1f} %)"
+        )
+        print(
+            f"  test log loss   {fit.test_log_loss:.3f}    "
+            f"(calibration error {fit.test_calibration_error:.1f} %)"
+        )
         if _has_two_classes(first):
             print(
                 f"  test ROC-AUC    {fit.test_roc_auc:.1f} %   (validation {fit.val_roc_auc:.1f} %)"

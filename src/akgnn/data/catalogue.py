@@ -14,7 +14,7 @@ from akgnn.data.generated import BlockModelSettings, block_model
 from akgnn.data.large import LargeGraphSettings, large_graph
 from akgnn.data.node_data import NodeData
 from akgnn.data.pyg import PYG_SOURCES, load_pyg
-from akgnn.data.splits import Split, split_by_fraction, split_per_class
+from akgnn.data.splits import Split, split_by_folds, split_by_fraction, split_per_class
 from akgnn.data.transforms import row_normalise
 from akgnn.errors import DataError, SettingsError, UnknownNameError
 from akgnn.settings import Settings
@@ -26,6 +26,7 @@ FILTERED = tuple(FILES)
 DIRECTED = (*FILTERED, *(name for name, source in PYG_SOURCES.items() if source.is_directed))
 # The ways to write a split.
 _PER_CLASS, _SHARES, _PUBLISHED = r"(\d+)-per-class", r"(\d+)/(\d+)/(\d+)", r"public(?:-(\d+))?"
+_FOLD = r"fold-(\d+)-of-(\d+)"
 
 # How the field writes the names of its graphs.
 _WRITTEN = {
@@ -90,10 +91,11 @@ def check_dataset(name: str) -> None:
 
 def check_split(text: str) -> None:
     """Refuse a split that is written in no known way."""
-    if not any(re.fullmatch(pattern, text) for pattern in (_PER_CLASS, _SHARES, _PUBLISHED)):
+    ways = (_PER_CLASS, _SHARES, _FOLD, _PUBLISHED)
+    if not any(re.fullmatch(way, text) for way in ways):
         raise DataError(
-            f"Unknown split {text!r}; write public, 20-per-class, or 60/20/20 for shares in "
-            "per cent."
+            f"Unknown split {text!r}; write public, 20-per-class, 60/20/20 for shares in "
+            "per cent, or fold-0-of-5."
         )
 
 
@@ -104,7 +106,7 @@ def is_random_split(text: str) -> bool:
 
 def is_drawn_split(text: str) -> bool:
     """Whether the text says how to draw a split, as 20-per-class and 60/20/20 do."""
-    return any(re.fullmatch(pattern, text) for pattern in (_PER_CLASS, _SHARES))
+    return any(re.fullmatch(pattern, text) for pattern in (_PER_CLASS, _SHARES, _FOLD))
 
 
 def draw_split(y: Tensor, text: str, seed: int) -> Split:
@@ -114,6 +116,8 @@ def draw_split(y: Tensor, text: str, seed: int) -> Split:
     if shares := re.fullmatch(_SHARES, text):
         train, val, test = (int(share) / 100 for share in shares.groups())
         return split_by_fraction(y, train=train, val=val, test=test, seed=seed)
+    if fold := re.fullmatch(_FOLD, text):
+        return split_by_folds(y, fold=int(fold[1]), folds=int(fold[2]), seed=seed)
     raise DataError(f"{text!r} does not say how to draw a split; 20-per-class and 60/20/20 do.")
 
 
@@ -133,7 +137,7 @@ def load_dataset(
         name: One of `dataset_names()`. Settings of a generated graph follow a colon:
             `csbm:homophily=0.2,degree=5`.
         split: `public` or, where several were published, `public-3`; `20-per-class`;
-            `60/20/20` in per cent. The data set's own if not given.
+            `60/20/20` in per cent; `fold-0-of-5`. The data set's own if not given.
         split_seed: Of a random split.
         features: `raw`, `row-normalised`, or by `auto` what suits the data set.
         direction: `symmetrised` makes a directed graph undirected; `kept` leaves its directions.
@@ -162,7 +166,7 @@ def load_dataset(
 
     data = _directed(data, direction)
     if split is not None:
-        data = data.with_split(_chosen_split(data, split, split_seed))
+        data = data.with_split(choose_split(data, split, split_seed))
     is_normalised = features == "row-normalised" or (features == "auto" and suits)
     return (row_normalise(data) if is_normalised else data).to(device)
 
@@ -183,7 +187,14 @@ def _settings(kind: type[_Generated], options: str) -> _Generated:
     return kind.from_mapping({name: value for name, _, value in pairs})
 
 
-def _chosen_split(data: NodeData, text: str, seed: int) -> Split:
+def choose_split(data: NodeData, text: str, seed: int = 0) -> Split:
+    """The split of some data that is written as `load_dataset` reads it.
+
+    Args:
+        data: The data; their own split counts as the published one.
+        text: Such as `60/20/20`.
+        seed: Of a random split.
+    """
     check_split(text)
     if is_drawn_split(text):
         return draw_split(data.y, text, seed)

@@ -31,6 +31,7 @@ class NodeData:
         source: Where the data come from and how they were treated, for the record of a run.
         ids: The nodes' own ids, where the data come from tables.
         recipe: How columns of a table became the features, where they did.
+        class_weight: Weight of each class in the training loss; all alike if None.
     """
 
     name: str
@@ -42,6 +43,7 @@ class NodeData:
     source: Mapping[str, str] = field(default_factory=dict)
     ids: Sequence[Any] | None = None
     recipe: "FeatureRecipe | None" = None
+    class_weight: Tensor | None = None
 
     def __post_init__(self) -> None:
         _check_kinds(self.x, self.y)
@@ -68,6 +70,11 @@ class NodeData:
             )
         if self.ids is not None and len(self.ids) != nodes:
             raise DataError(f"There are {len(self.ids)} ids for {nodes} nodes.")
+        if self.class_weight is not None and self.class_weight.shape != (self.num_classes,):
+            raise DataError(
+                f"class_weight must be {self.num_classes} numbers, one a class, "
+                f"got shape {list(self.class_weight.shape)}."
+            )
         self._check_split()
 
     def _check_split(self) -> None:
@@ -125,6 +132,7 @@ class NodeData:
             y=self.y.to(device),
             graph=self.graph.to(device),
             split=self.split.to(device),
+            class_weight=None if self.class_weight is None else self.class_weight.to(device),
         )
 
     def __repr__(self) -> str:

@@ -128,6 +128,41 @@ def split_by_fraction(
     return Split(name, torch.cat(parts[0]), torch.cat(parts[1]), torch.cat(parts[2]))
 
 
+def split_by_folds(y: Tensor, *, fold: int, folds: int, seed: int = 0) -> Split:
+    """Cut the labelled nodes into so many parts, class by class, and test on one of them.
+
+    Of what is left every `folds`-th node of each class chooses the epoch, and the others train.
+    Each labelled node is a test node of exactly one fold.
+
+    Args:
+        y: Class of every node, below 0 where unknown; only labelled nodes are drawn.
+        fold: Which part tests, from 0 on.
+        folds: How many parts there are.
+        seed: Of the draw.
+    """
+    if folds < 2:
+        raise DataError(f"There must be at least 2 folds, got {folds}.")
+    if not 0 <= fold < folds:
+        raise DataError(f"{folds} folds are numbered 0 to {folds - 1}, got {fold}.")
+    order = _shuffled(y, seed)
+    # Of two folds, three nodes may leave one, which could not both train and choose the epoch.
+    least = 4 if folds == 2 else folds
+    members = [order[y[order] == label] for label in _classes(y)]
+    for label, nodes in zip(_classes(y), members, strict=True):
+        if len(nodes) < least:
+            raise DataError(
+                f"Class {label} has {len(nodes)} labelled nodes, but {folds} folds need at least "
+                f"{least}; take fewer folds or leave the class out."
+            )
+    # Class after class, so that each is spread evenly over the parts, and so are all together.
+    lined_up = torch.cat(members)
+    is_test = torch.arange(len(lined_up), device=y.device) % folds == fold
+    rest = lined_up[~is_test]
+    is_val = torch.arange(len(rest), device=y.device) % folds == folds - 1
+    name = f"fold-{fold}-of-{folds}-seed-{seed}"
+    return Split(name, rest[~is_val], rest[is_val], lined_up[is_test])
+
+
 def split_from_masks(name: str, train: Tensor, val: Tensor, test: Tensor, index: int) -> Split:
     """One of the splits that were published with a data set.
 

@@ -91,12 +91,13 @@ class RunFolder:
         return _checked(file, content)
 
     def _check_one_run(self) -> None:
-        folders = sorted(item.parent.name for item in self.path.glob(f"seed-*/{RUN_FILE}"))
-        if folders:
-            raise RunFolderError(
-                f"{self.path} holds the runs of several seeds; name one of them, such as "
-                f"{self.path / folders[0]}, or say --seeds."
-            )
+        for kind in ("seed", "fold"):
+            folders = sorted(item.parent.name for item in self.path.glob(f"{kind}-*/{RUN_FILE}"))
+            if folders:
+                raise RunFolderError(
+                    f"{self.path} holds the runs of several {kind}s; name one of them, such as "
+                    f"{self.path / folders[0]}, or say --{kind}s."
+                )
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -13,8 +13,16 @@ from akgnn.data.node_data import NodeData
 from akgnn.errors import SettingsError
 from akgnn.models.akgnn import AKGNN
 from akgnn.ops.dropout import Noise
+from akgnn.training.class_weight import with_class_weight
 from akgnn.training.history import History
-from akgnn.training.metrics import accuracy, cross_entropy, logits_roc_auc, macro_f1
+from akgnn.training.metrics import (
+    accuracy,
+    balanced_accuracy,
+    calibration_error,
+    cross_entropy,
+    logits_roc_auc,
+    macro_f1,
+)
 from akgnn.training.optimizer import optimizer_tensors
 from akgnn.training.progress import Progress, Snapshot, Stopwatch, copied
 from akgnn.training.settings import TrainSettings
@@ -24,15 +32,19 @@ from akgnn.training.strategies.supervised import Strategy, Supervised
 
 @dataclass(frozen=True)
 class FitResult:
-    """What training came to; accuracies, F1 and ROC-AUC in per cent.
+    """What training came to; all scores but the losses in per cent.
 
     Attributes:
         test_accuracy: On the test nodes, read once, at the best epoch; NaN without test nodes.
+        test_balanced_accuracy: The same for accuracy averaged over classes.
         test_macro_f1: The same for F1 averaged over classes.
-        test_roc_auc: The same for the area under the ROC curve; NaN unless there are two classes.
+        test_roc_auc: The same for the area under the ROC curve; of more than two classes the mean
+            over each against all others.
+        test_log_loss: The same for the cross-entropy.
+        test_calibration_error: The same for the distance between probabilities and accuracy.
         val_accuracy: On the validation nodes at the best epoch.
         val_loss: On the validation nodes at the best epoch.
-        val_roc_auc: On the validation nodes at the best epoch; NaN unless there are two classes.
+        val_roc_auc: On the validation nodes at the best epoch.
         train_accuracy: On the training nodes at the best epoch.
         best_epoch: The epoch that validation chose, counted from 1.
         epochs: How many epochs were trained.
@@ -45,8 +57,11 @@ class FitResult:
     """
 
     test_accuracy: float
+    test_balanced_accuracy: float
     test_macro_f1: float
     test_roc_auc: float
+    test_log_loss: float
+    test_calibration_error: float
     val_accuracy: float
     val_loss: float
     val_roc_auc: float
@@ -84,6 +99,7 @@ def fit(
     """
     settings, strategy = settings or TrainSettings(), strategy or Supervised()
     check_stopping(settings, data)
+    data = with_class_weight(data, settings.class_weight)
     run, watch = Progress(model, data.graph, settings, resume), Stopwatch()
     while run.goes_on():
         optimizer = run.trial.optimizer
@@ -148,9 +164,9 @@ def _measure(model: nn.Module, data: NodeData) -> dict[str, Any]:
         scores, y = logits[nodes], data.y[nodes]
         row[f"{part}_loss"] = float(cross_entropy(scores, y))
         row[f"{part}_accuracy"] = accuracy(scores.argmax(1), y)
-    val_roc_auc = logits_roc_auc(scores, y)
-    if not math.isnan(val_roc_auc):
-        row["val_roc_auc"] = val_roc_auc
+    # Of more classes it is worth its time at the best epoch only.
+    if data.num_classes == 2 and not math.isnan(area := logits_roc_auc(scores, y)):
+        row["val_roc_auc"] = area
     return row
 
 
@@ -172,11 +188,15 @@ def result_of(run: Progress, data: NodeData) -> FitResult:
     model.eval()
     logits = model(data.x, data.graph)
     test, val = data.split.test, data.split.val
-    predicted, y = logits[test].argmax(1), data.y[test]
+    scores, y = logits[test], data.y[test]
+    predicted = scores.argmax(1)
     return FitResult(
         test_accuracy=accuracy(predicted, y),
+        test_balanced_accuracy=balanced_accuracy(predicted, y, data.num_classes),
         test_macro_f1=macro_f1(predicted, y, data.num_classes),
-        test_roc_auc=logits_roc_auc(logits[test], y),
+        test_roc_auc=logits_roc_auc(scores, y),
+        test_log_loss=float(cross_entropy(scores, y)),
+        test_calibration_error=calibration_error(scores, y),
         val_accuracy=history.val_accuracy[best_epoch],
         val_loss=history.val_loss[best_epoch],
         val_roc_auc=logits_roc_auc(logits[val], data.y[val]),

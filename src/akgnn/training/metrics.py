@@ -1,4 +1,4 @@
-"""Scores of predictions. All are in per cent, as the paper's tables are."""
+"""Scores of predictions. All but the losses are in per cent, as the paper's tables are."""
 
 import math
 
@@ -6,27 +6,61 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+# Of the calibration error.
+_BINS = 15
 
-def cross_entropy(logits: Tensor, y: Tensor) -> Tensor:
+
+def cross_entropy(logits: Tensor, y: Tensor, class_weight: Tensor | None = None) -> Tensor:
     """The mean over nodes.
 
     Args:
         logits: Shape (nodes, classes), or (replicas, nodes, classes) for one mean each.
         y: The classes.
+        class_weight: Multiplies the loss of each class's nodes; the mean is still over their
+            number, so that a batch of a rare class counts for more.
     """
     # A mean over many nodes needs more digits than bfloat16 has.
     logits = logits.float() if logits.element_size() < 4 else logits
-    if logits.dim() == 2:
+    if logits.dim() == 2 and class_weight is None:
         return F.cross_entropy(logits, y)
-    number = len(logits)
-    losses = F.cross_entropy(logits.flatten(0, 1), y.repeat(number), reduction="none")
-    return losses.view(number, -1).mean(1)
+    number = 1 if logits.dim() == 2 else len(logits)
+    weight = None if class_weight is None else class_weight.to(logits.dtype)
+    losses = F.cross_entropy(logits.flatten(0, -2), y.repeat(number), weight, reduction="none")
+    return losses.view(logits.shape[:-1]).mean(-1)
 
 
 def accuracy(predicted: Tensor, y: Tensor) -> float:
     """Share of nodes whose class is predicted, in per cent; NaN where there are no nodes."""
     hits = int((predicted == y).sum())
     return 100 * hits / y.numel() if y.numel() else math.nan
+
+
+def balanced_accuracy(predicted: Tensor, y: Tensor, num_classes: int) -> float:
+    """Share of each class's nodes that are predicted, averaged over the classes that occur.
+
+    In per cent; NaN where there are no nodes.
+    """
+    table = confusion_matrix(predicted, y, num_classes).double()
+    wanted = table.sum(1)
+    occurs = wanted > 0
+    return 100 * float((table.diag()[occurs] / wanted[occurs]).mean())
+
+
+def calibration_error(logits: Tensor, y: Tensor) -> float:
+    """How far the probability of the predicted class is from how often it is right, in per cent.
+
+    The expected calibration error: nodes are put into 15 bins of equal width by that probability,
+    and the distances between a bin's mean probability and its accuracy are averaged over nodes.
+    NaN where there are no nodes.
+    """
+    probability, predicted = logits.double().softmax(1).max(1)
+    edges = torch.linspace(0, 1, _BINS + 1, dtype=torch.float64, device=y.device)
+    # A probability on an edge belongs to the bin below it.
+    bins = torch.bucketize(probability, edges[1:-1])
+    surplus = probability - (predicted == y).double()
+    # Mean distance times number of nodes is the sum of the surplus.
+    sums = surplus.new_zeros(_BINS).index_add_(0, bins, surplus)
+    return 100 * float(sums.abs().sum()) / y.numel() if y.numel() else math.nan
 
 
 def confusion_matrix(predicted: Tensor, y: Tensor, num_classes: int) -> Tensor:
@@ -65,5 +99,15 @@ def roc_auc(score: Tensor, y: Tensor) -> float:
 
 
 def logits_roc_auc(logits: Tensor, y: Tensor) -> float:
-    """`roc_auc` of the score of class 1 over that of class 0; NaN unless there are two classes."""
-    return roc_auc(logits[:, 1] - logits[:, 0], y) if logits.size(1) == 2 else math.nan
+    """`roc_auc` of the scores of classes, in per cent.
+
+    Of two classes that of the score of class 1 over that of class 0. Of more the mean over classes,
+    each by its probability against all others; classes that do not occur are left out. NaN where
+    that leaves none.
+    """
+    if logits.size(1) == 2:
+        return roc_auc(logits[:, 1] - logits[:, 0], y)
+    probability = logits.double().softmax(1)
+    areas = [roc_auc(probability[:, k], (y == k).long()) for k in range(logits.size(1))]
+    known = [area for area in areas if not math.isnan(area)]
+    return sum(known) / len(known) if known else math.nan

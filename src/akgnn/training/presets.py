@@ -1,4 +1,7 @@
-"""Presets: settings of a model and its training under one name, kept as TOML files."""
+"""Presets: settings of a model and its training under one name, kept as TOML files.
+
+Beside its presets a file has one more table, `search`: what `akgnn tune` looks through.
+"""
 
 import tomllib
 from collections.abc import Mapping
@@ -11,6 +14,8 @@ from akgnn.models.registry import find_model
 from akgnn.settings import Settings
 from akgnn.training.settings import TrainSettings
 from akgnn.training.strategies.registry import StrategyChoice
+
+_SEARCH = "search"
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,17 @@ def load_preset(model: str, name: str, dataset: str) -> Preset:
     return preset.updated_by_kind(table.get("datasets", {}).get(dataset, {}))
 
 
+def search_table(model: str) -> dict[str, Any]:
+    """What a search looks through, by the names of settings; `akgnn.tuning.space` reads it."""
+    space: dict[str, Any] = _content(model).get(_SEARCH, {})
+    return space
+
+
 def _tables(model: str) -> dict[str, Any]:
+    return {name: table for name, table in _content(model).items() if name != _SEARCH}
+
+
+def _content(model: str) -> dict[str, Any]:
     find_model(model)
     text = (files("akgnn.training") / "preset_files" / f"{model}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)

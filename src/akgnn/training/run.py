@@ -53,14 +53,25 @@ class RunResult:
 
 _METRICS = (
     "test_accuracy",
+    "test_balanced_accuracy",
     "test_macro_f1",
     "test_roc_auc",
+    "test_log_loss",
+    "test_calibration_error",
     "val_accuracy",
     "val_loss",
     "val_roc_auc",
     "train_accuracy",
     "best_epoch",
     "epochs",
+)
+# Older runs do not have them.
+_LATER = (
+    "test_balanced_accuracy",
+    "test_roc_auc",
+    "test_log_loss",
+    "test_calibration_error",
+    "val_roc_auc",
 )
 _RESULT_FIELDS = (*_METRICS, "seconds", "lambda_max", "neighbour_share")
 
@@ -94,8 +105,7 @@ def read_result(folder: RunFolder) -> RunResult:
         kept = content["result"]
         floats = ("test_accuracy", "test_macro_f1", "val_accuracy", "val_loss", "train_accuracy")
         values: dict[str, Any] = {name: number(kept[name]) for name in floats}
-        # Runs from before there was ROC-AUC do not have it.
-        values |= {name: number(kept.get(name)) for name in ("test_roc_auc", "val_roc_auc")}
+        values |= {name: number(kept.get(name)) for name in _LATER}
         result = FitResult(
             **values,
             best_epoch=whole(kept["best_epoch"]),

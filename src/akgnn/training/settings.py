@@ -26,6 +26,7 @@ class TrainSettings(Settings):
         patience: Stop after so many epochs without a better validation score.
         stop_on: Whether validation loss, validation accuracy or, of two classes, validation
             ROC-AUC (ties by loss) is the score, or loss with a patience that `either` renews.
+        class_weight: Whether training nodes weigh alike in the loss, or `balanced`: all classes do.
     """
 
     learning_rate: float = positive(0.01)
@@ -40,3 +41,4 @@ class TrainSettings(Settings):
     epochs: int = count(2000)
     patience: int = count(100)
     stop_on: StopOn = "loss"
+    class_weight: Literal["none", "balanced"] = "none"

@@ -15,6 +15,7 @@ from akgnn.models.akgnn import AKGNN
 from akgnn.models.replicas import put_replica, select_replicas, stack, unstack
 from akgnn.ops.dropout import Noise
 from akgnn.training.capture import Captured
+from akgnn.training.class_weight import with_class_weight
 from akgnn.training.history import History
 from akgnn.training.loop import FitResult, result_of, train_epoch
 from akgnn.training.metrics import cross_entropy, logits_roc_auc
@@ -79,7 +80,8 @@ class SideBySide:
         places: int,
         after_run: AfterRun,
     ) -> None:
-        self.data, self.settings, self.strategy = data, settings, strategy
+        self.data = with_class_weight(data, settings.class_weight)
+        self.settings, self.strategy = settings, strategy
         self.after_run = after_run
         self.device = data.y.device
         # Launches take longer than the work itself there, unless they are recorded; the area under

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -65,3 +67,14 @@ def test_other_models_are_refused():
     data = load_dataset("csbm:num_nodes=100")
     with pytest.raises(SettingsError, match="a GCN of two layers"):
         next(LayerSampling().losses(AKGNN(32, 8, 4), data, Noise(0)))
+
+
+def test_batches_are_weighted_by_class():
+    data = load_dataset("csbm:num_nodes=300")
+    model = GCN(data.num_features, 8, 4)
+    strategy = LayerSampling(LayerSamplingSettings(batch_size=7, sample_size=50))
+    plain, doubled = (
+        next(strategy.losses(model, replace(data, class_weight=weight), Noise(0)))
+        for weight in (None, torch.full((4,), 2.0))
+    )
+    torch.testing.assert_close(doubled, 2 * plain)

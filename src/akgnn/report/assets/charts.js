@@ -179,6 +179,31 @@
       }));
     },
 
+    tuning(element, panel) {
+      akgnn.draw(element, [
+        { ...line("best so far", panel.x, panel.best, "series-1", "solid", { line: { color: akgnn.colour("series-1"), width: 2, shape: "hv" } }), hoverinfo: "skip" },
+        trials(panel),
+      ], akgnn.layout({
+        hovermode: "closest",
+        xaxis: { title: { text: "trial" } },
+        yaxis: { title: { text: panel.score } },
+      }));
+    },
+
+    "tuning-setting"(element, panel) {
+      const isChoice = panel.choices.length > 0;
+      akgnn.draw(element, [trials(panel)], akgnn.layout({
+        hovermode: "closest",
+        xaxis: {
+          title: { text: panel.name },
+          ...(isChoice
+            ? { type: "category", categoryorder: "array", categoryarray: panel.choices }
+            : panel.log ? { type: "log", exponentformat: "power" } : { dtick: panel.step }),
+        },
+        yaxis: { title: { text: panel.score } },
+      }));
+    },
+
     lambda(element, panel) {
       const deepest = Math.max(...panel.depths);
       const rows = panel.values.map((row) => upTo(deepest).map((k) => row[k - 1] ?? null));
@@ -200,6 +225,18 @@
       }));
     },
   };
+
+  // A mark for each trial of a search: full where it finished, open where it was pruned.
+  const trials = (panel) => ({
+    x: panel.x, y: panel.y, mode: "markers",
+    marker: {
+      size: panel.chosen.map((isChosen) => (isChosen ? 13 : 8)),
+      symbol: panel.pruned.map((isPruned, k) => (isPruned ? "circle-open" : panel.chosen[k] ? "star" : "circle")),
+      color: panel.chosen.map((isChosen) => akgnn.colour(isChosen ? "series-2" : "series-1")),
+    },
+    text: panel.number.map((number, k) => `trial ${number}${panel.pruned[k] ? ", pruned" : ""}`),
+    hovertemplate: "%{text}: %{y:.4~r}<extra></extra>",
+  });
 
   // A logarithmic axis with ticks at 1, 2 and 5 of every power of ten.
   function stepTicks(values) {

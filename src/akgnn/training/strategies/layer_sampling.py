@@ -16,6 +16,7 @@ from akgnn.layers.gcn_conv import GCNConv
 from akgnn.models.gcn import GCN
 from akgnn.ops.dropout import Noise, hashed
 from akgnn.settings import Settings, count
+from akgnn.training.metrics import cross_entropy
 
 _BATCHES, _NODES = 11_000_000, 12_000_000
 
@@ -60,7 +61,7 @@ class LayerSampling:
             # Other masks in every batch of the epoch.
             own = Noise(noise.key(number), noise.step)
             logits = _sampled_forward(model, data, own, matrix, batch, sample, q)
-            yield F.cross_entropy(logits, data.y[batch])
+            yield cross_entropy(logits, data.y[batch], data.class_weight)
 
 
 def importance(matrix: CSR) -> Tensor:

@@ -40,6 +40,6 @@ class Supervised:
 
 
 def training_loss(logits: Tensor, data: NodeData) -> Tensor:
-    """Cross-entropy of the training nodes; of several replicas one each."""
+    """Cross-entropy of the training nodes, weighted by class; of several replicas one each."""
     nodes = data.split.train
-    return cross_entropy(logits[..., nodes, :], data.y[nodes])
+    return cross_entropy(logits[..., nodes, :], data.y[nodes], data.class_weight)

@@ -1,0 +1,112 @@
+"""Search spaces: which settings a search may change, and between which values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from akgnn.errors import SettingsError, SpecError
+from akgnn.training.presets import Preset, search_table
+
+if TYPE_CHECKING:
+    import optuna
+
+Value = float | int | str | bool
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One setting and the values it may take.
+
+    Attributes:
+        name: Of the setting.
+        low: The least value; whole where whole numbers are searched.
+        high: The greatest value.
+        log: Whether values are drawn evenly by their logarithm.
+        choices: The values themselves, instead of a range.
+    """
+
+    name: str
+    low: float = 0
+    high: float = 0
+    log: bool = False
+    choices: tuple[Value, ...] = ()
+
+    @classmethod
+    def read(cls, name: str, table: Mapping[str, Any]) -> "Dimension":
+        """Read `{ low = 1, high = 8, log = true }` or `{ choices = [16, 32] }`."""
+        if set(table) == {"choices"} and isinstance(table["choices"], list) and table["choices"]:
+            return cls(name, choices=tuple(table["choices"]))
+        low: Any = table.get("low")
+        high: Any = table.get("high")
+        log = table.get("log", False)
+        alike = type(low) is type(high) and type(low) in (int, float)
+        if not (alike and set(table) <= {"low", "high", "log"} and type(log) is bool):
+            raise SpecError(
+                f"The search space of {name} must have low and high, both whole or both not, and "
+                f"log if values are drawn by powers; or choices alone. It has {dict(table)}."
+            )
+        if not low < high or (log and low <= 0):
+            raise SpecError(f"The search space of {name} has no values: it is {dict(table)}.")
+        return cls(name, low, high, log)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is a range of whole numbers."""
+        return not self.choices and isinstance(self.low, int)
+
+    def suggest(self, trial: "optuna.Trial") -> Value:
+        """The value that a trial is to take."""
+        if self.choices:
+            return cast(Value, trial.suggest_categorical(self.name, self.choices))
+        if self.is_whole:
+            return trial.suggest_int(self.name, int(self.low), int(self.high), log=self.log)
+        return rounded(trial.suggest_float(self.name, self.low, self.high, log=self.log))
+
+    def holds(self, value: object) -> bool:
+        """Whether a value is one of those."""
+        if self.choices:
+            return any(type(value) is type(choice) and value == choice for choice in self.choices)
+        kind = int if self.is_whole else float
+        return type(value) is kind and self.low <= value <= self.high
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it is written in TOML."""
+        if self.choices:
+            return {"choices": list(self.choices)}
+        return {"low": self.low, "high": self.high, "log": self.log}
+
+
+def rounded(value: Value) -> Value:
+    """Three digits of what was drawn say all, and can be read and repeated."""
+    return float(f"{value:.3g}") if isinstance(value, float) else value
+
+
+def load_space(model: str) -> tuple[Dimension, ...]:
+    """The search space that a model declares beside its presets."""
+    return tuple(Dimension.read(name, table) for name, table in search_table(model).items())
+
+
+def space_of(model: str, preset: Preset, fixed: Mapping[str, Any]) -> tuple[Dimension, ...]:
+    """What is to be searched of a model's space.
+
+    Args:
+        model: Its name.
+        preset: The settings to start from; what another strategy does not have is left out.
+        fixed: Settings that are to stay as they are.
+    """
+    known = settings_of(preset)
+    space = tuple(
+        dimension
+        for dimension in load_space(model)
+        if dimension.name in known and dimension.name not in fixed
+    )
+    if not space:
+        raise SettingsError(
+            f"Nothing is left to search: every setting in the search space of {model} is fixed."
+        )
+    return space
+
+
+def settings_of(preset: Preset) -> dict[str, Any]:
+    """All settings by name, whatever their kind."""
+    return {name: value for kind in preset.to_dict().values() for name, value in kind.items()}

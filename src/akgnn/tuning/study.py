@@ -1,0 +1,158 @@
+"""The study: an SQLite file that keeps the trials of a search, read and written by optuna."""
+
+import math
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from akgnn.errors import MissingExtraError, RunFolderError
+from akgnn.tuning.score import Score
+from akgnn.tuning.space import Dimension, rounded
+from akgnn.tuning.trial import Trial, TrialState
+
+if TYPE_CHECKING:
+    import optuna
+
+_NAME = "akgnn"
+_ABOUT, _RESULT = "about", "result"
+# Trials before the first may be pruned, and epochs before a trial may be.
+_FIRST_TRIALS, _FIRST_EPOCHS = 5, 50
+
+
+def check_optuna() -> None:
+    """Refuse to begin where the optional package is missing."""
+    if not find_spec("optuna"):
+        raise MissingExtraError("A search for settings", "tune")
+
+
+class Study:
+    """Trials in a file; made if it does not exist.
+
+    Args:
+        file: The SQLite file.
+        about: What is searched: by kind and name, so that another search is told apart.
+        score: What trials are compared by.
+    """
+
+    def __init__(self, file: Path, about: Mapping[str, Mapping[str, Any]], score: Score) -> None:
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        _check_file(file)
+        self._states = optuna.trial.TrialState
+        self.file = file
+        self._storage = optuna.storages.RDBStorage(f"sqlite:///{file.resolve()}")
+        self.study = optuna.create_study(
+            storage=self._storage,
+            study_name=_NAME,
+            direction="minimize" if score.is_loss else "maximize",
+            pruner=optuna.pruners.MedianPruner(_FIRST_TRIALS, _FIRST_EPOCHS),
+            load_if_exists=True,
+        )
+        kept = self.study.user_attrs.get(_ABOUT)
+        if kept is None:
+            self.study.set_user_attr(_ABOUT, about)
+        elif different := _difference(kept, about):
+            self.close()
+            raise RunFolderError(
+                f"{file} holds another search: its {different}. Choose another folder with --out."
+            )
+        # Whoever tried these was killed: nobody else may be at work in the folder.
+        for trial in self.study.get_trials(states=[self._states.RUNNING]):
+            self.study.tell(trial.number, state=self._states.FAIL)
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """All that came to an end; those that were interrupted do not count."""
+        kept = self.study.get_trials(deepcopy=False)
+        return tuple(_plain(trial) for trial in kept if _RESULT in trial.user_attrs)
+
+    def ask(
+        self, space: tuple[Dimension, ...], seed: int, start: Mapping[str, Any]
+    ) -> tuple["optuna.Trial", dict[str, Any]]:
+        """Begin the next trial: a handle for `tell`, and its values.
+
+        The first takes what the settings to start from have inside the space. A trial draws from
+        its own seed, so that a search that was interrupted tries what it would have tried.
+        """
+        import optuna
+
+        done = len(self.trials)
+        if not done and not self.study.get_trials(states=[self._states.WAITING]):
+            inside = {each.name: start[each.name] for each in space if each.holds(start[each.name])}
+            self.study.enqueue_trial(inside)
+        (own,) = np.random.SeedSequence([seed, done]).generate_state(1)
+        self.study.sampler = optuna.samplers.TPESampler(seed=int(own), constant_liar=False)
+        trial = self.study.ask()
+        return trial, {each.name: each.suggest(trial) for each in space}
+
+    def tell(
+        self,
+        trial: "optuna.Trial",
+        state: TrialState,
+        score: float,
+        *,
+        epochs: int,
+        seconds: float,
+        error: str = "",
+    ) -> None:
+        """Keep what a trial came to."""
+        result = {"state": state, "epochs": epochs, "seconds": round(seconds, 3), "error": error}
+        trial.set_user_attr(_RESULT, result)
+        if state == "finished":
+            self.study.tell(trial, score)
+        else:
+            # Failed ones too: the sampler learns to keep away from where training diverges.
+            self.study.tell(trial, state=self._states.PRUNED)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._storage.remove_session()
+        self._storage.engine.dispose()
+
+    def give_up(self, trial: "optuna.Trial") -> None:
+        """Let go of a trial that did not come to an end."""
+        self.study.tell(trial, state=self._states.FAIL)
+
+
+def _plain(trial: "optuna.trial.FrozenTrial") -> Trial:
+    result = trial.user_attrs[_RESULT]
+    return Trial(
+        trial.number,
+        result["state"],
+        math.nan if trial.value is None or result["state"] == "failed" else trial.value,
+        {name: rounded(value) for name, value in trial.params.items()},
+        result["epochs"],
+        result["seconds"],
+        result["error"],
+    )
+
+
+def _check_file(file: Path) -> None:
+    """Refuse a file that is no SQLite database, or one of something else."""
+    if not file.exists() or not file.stat().st_size:
+        return
+    try:
+        with closing(sqlite3.connect(f"file:{file.resolve()}?mode=ro", uri=True)) as base:
+            found = base.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    except sqlite3.DatabaseError as error:
+        raise RunFolderError(f"{file} cannot be read as an SQLite file: {error}.") from error
+    if found and ("studies",) not in found:
+        raise RunFolderError(f"{file} is a database of something else; choose another folder.")
+
+
+def _difference(kept: Any, about: Mapping[str, Mapping[str, Any]]) -> str:
+    """The first thing in which two searches differ; empty where they are the same."""
+    for kind, values in about.items():
+        there = kept.get(kind, {})
+        for name in {**values, **there}:
+            one, other = there.get(name), values.get(name)
+            if one != other:
+                what = f"search space of {name}" if kind == "space" else name
+                return f"{what} is {one}, not {other}"
+    return ""

@@ -1,0 +1,142 @@
+import math
+import tomllib
+
+import pytest
+
+from akgnn.data.catalogue import load_dataset
+from akgnn.errors import DataError, FailedRunsError, InterruptedRunError, RunFolderError
+from akgnn.training.folder_lock import folder_lock
+from akgnn.training.plan import RunPlan, RunSettings
+from akgnn.training.train_runs import train_run
+from akgnn.tuning import search as module
+from akgnn.tuning.search import tune
+
+DATASET = "csbm:num_nodes=100"
+
+
+def make(model="mlp", **changes):
+    return RunPlan.make(
+        RunSettings(dataset=DATASET, model=model), {"epochs": 4, "hidden_channels": 4, **changes}
+    )
+
+
+def test_the_first_trial_is_the_plan_itself_without_test_nodes(tmp_path):
+    plan = make(hidden_channels=64)
+    search = tune(plan, plan.load(), tmp_path / "tuned", trials=1)
+    (trial,) = search.trials
+    fit = train_run(plan, plan.load()).fit
+    assert trial.score == fit.val_loss
+    assert (trial.state, trial.epochs) == ("finished", 4)
+    assert search.plan_of(trial) == plan
+    assert "-without-test:" in search.split
+
+
+def test_the_test_nodes_cannot_be_looked_at(tmp_path, monkeypatch):
+    seen = []
+
+    def spy(plan, data, **options):
+        seen.append(data.split.test.numel())
+        return train_run(plan, data, **options)
+
+    monkeypatch.setattr(module, "train_run", spy)
+    tune(make(), make().load(), tmp_path / "tuned", trials=2)
+    assert seen == [0, 0]
+
+
+def test_trials_count_those_that_are_there(tmp_path):
+    plan, data, epochs = make(), make().load(), []
+    options = {"after_epoch": lambda number, history: epochs.append(number)}
+    one = tune(plan, data, tmp_path, trials=2, **options)
+    two = tune(plan, data, tmp_path, trials=4, **options)
+    assert set(epochs) == {0, 1, 2, 3}
+    assert two.trials[:2] == one.trials
+    assert tune(plan, data, tmp_path, trials=3, **options).trials == two.trials
+    assert len(epochs) == 16
+
+
+def test_the_best_settings_are_those_of_the_best_trial(tmp_path):
+    plan = make("gcn", hidden_channels=16, epochs=15)
+    search = tune(plan, plan.load(), tmp_path, trials=5)
+    assert search.best.score == min(trial.score for trial in search.finished)
+    kept = tomllib.loads((tmp_path / "best.toml").read_text(encoding="utf-8"))
+    best = RunPlan.from_record({"settings": kept})
+    assert best == search.plan_of(search.best)
+    assert train_run(best, best.load()).fit.val_loss == search.best.score
+
+
+def test_accuracy_is_maximised_where_it_is_stopped_on(tmp_path):
+    plan = make("gcn", stop_on="accuracy", epochs=10)
+    search = tune(plan, plan.load(), tmp_path, trials=4)
+    assert search.best.score == max(trial.score for trial in search.finished)
+
+
+def stop_after(number):
+    asked = iter([False] * number + [True] * 10_000)
+    return lambda: next(asked)
+
+
+def test_stopping_keeps_what_is_done_and_goes_on_as_if_nothing_had_happened(tmp_path):
+    plan, data = make(), make().load()
+    whole = tune(plan, data, tmp_path / "whole", trials=4)
+    with pytest.raises(InterruptedRunError, match=r"Stopped with 2 of 4 trials done, .* goes on"):
+        # Every trial asks after each of its four epochs.
+        tune(plan, data, tmp_path / "parts", trials=4, should_stop=stop_after(9))
+    assert (tmp_path / "parts" / "best.toml").exists()
+    parts = tune(plan, data, tmp_path / "parts", trials=4)
+    assert [(t.values, t.score) for t in parts.trials] == [
+        (t.values, t.score) for t in whole.trials
+    ]
+
+
+def test_a_hopeless_trial_is_pruned(tmp_path):
+    # After five trials, and from epoch 50 on, those below the median end.
+    plan = make("gcn", epochs=60, hidden_channels=16)
+    search = tune(plan, plan.load(), tmp_path, trials=12)
+    pruned = [trial for trial in search.trials if trial.state == "pruned"]
+    assert pruned
+    assert all(50 <= trial.epochs < 60 and math.isfinite(trial.score) for trial in pruned)
+    assert search.best.state == "finished"
+
+
+def test_trials_that_diverge_are_kept_as_failed(tmp_path):
+    plan = make(learning_rate=1e30)
+    with pytest.raises(FailedRunsError, match="None of the 2 trials came to a result, the first: "):
+        tune(plan, plan.load(), tmp_path, trials=2, fixed={"learning_rate": 1e30})
+    assert not (tmp_path / "best.toml").exists()
+
+
+def test_a_mistake_in_the_settings_is_no_trial(tmp_path):
+    plan = make("akgnn", hidden_channels=3, groups=3)
+    with pytest.raises(ValueError, match="cannot be shared out evenly among groups=3"):
+        tune(plan, plan.load(), tmp_path, trials=2)
+    search = tune(plan, plan.load(), tmp_path / "fixed", trials=1, fixed={"hidden_channels": 3})
+    assert len(search.trials) == 1
+
+
+def test_another_plan_or_other_data_are_refused(tmp_path):
+    tune(make(), make().load(), tmp_path, trials=1)
+    with pytest.raises(RunFolderError, match="holds another search: its epochs is 4, not 5"):
+        tune(make(epochs=5), make().load(), tmp_path, trials=1)
+    other = load_dataset("csbm:num_nodes=120")
+    with pytest.raises(RunFolderError, match="its num_nodes is 100, not 120"):
+        tune(make(), other, tmp_path, trials=1)
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(RunFolderError, match=r"holds other files and no study\.db"):
+        tune(make(), make().load(), tmp_path, trials=1)
+    with pytest.raises(RunFolderError, match="is a file, not a folder"):
+        tune(make(), make().load(), tmp_path / "notes.txt", trials=1)
+    with pytest.raises(RunFolderError, match="Cannot make the folder"):
+        tune(make(), make().load(), tmp_path / "notes.txt" / "x", trials=1)
+
+
+def test_two_processes_cannot_search_in_one_folder(tmp_path):
+    with folder_lock(tmp_path), pytest.raises(RunFolderError, match="Another process"):
+        tune(make(), make().load(), tmp_path, trials=1)
+
+
+def test_there_have_to_be_validation_nodes():
+    with pytest.raises(DataError, match="The validation set is empty"):
+        load_dataset(DATASET, split="90/0/10")
