@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,6 +9,8 @@ from akgnn.data.catalogue import load_dataset
 from akgnn.data.node_data import NodeData
 from akgnn.errors import DataError, SettingsError
 from akgnn.explain.explanation import explain_node
+from akgnn.graph import Graph
+from akgnn.models.akgnn import AKGNN
 from akgnn.models.registry import MODELS, build_model
 from akgnn.training.presets import default_settings
 from explain_data import Smoothing, star
@@ -74,6 +77,18 @@ def test_every_model_can_be_explained(name, data):
     uses_edges = name != "mlp"
     assert any(abs(neighbour.effect) > 1e-5 for neighbour in found.neighbours) == uses_edges
     assert (len(found.by_distance) > 1) == uses_edges
+
+
+@pytest.mark.parametrize("normalisation", ["row", "directed"])
+def test_a_directed_graph_has_neighbours_on_both_sides(normalisation):
+    # 1 → 0 → 2 → 3: node 0 hears of node 2 only where out-neighbours count.
+    graph = Graph.from_edge_index(torch.tensor([[1, 0, 2], [0, 2, 3]]), num_nodes=6)
+    data = replace(star(torch.rand(6, 2) + 0.1), graph=graph)
+    model = AKGNN(2, 4, 2, num_layers=2, normalisation=normalisation, kernel="signed").eval()
+    found = {n.facts.node: n.effect for n in explain_node(model, data, 0).neighbours}
+    assert found.keys() == {1, 2}
+    assert abs(found[1]) > 1e-6
+    assert (abs(found[2]) > 1e-6) == (normalisation == "directed")
 
 
 @pytest.mark.parametrize(
