@@ -242,6 +242,22 @@ class AKGNN(nn.Module):
         phi = torch.stack([layer.phi_by_way for layer in layers], dim=-3)
         return first.shares(phi, graph).flatten(-2)
 
+    def signals(self, x: Tensor | CSR, graph: Graph) -> list[Tensor]:
+        """H^(0) … H^(K) in evaluation: what enters the layers, and what each makes of it.
+
+        Where propagation comes first and nothing but linear maps follows, they are shown after the
+        transform's matrix, which has fewer channels than the features.
+        """
+        x, transform = self.drop_nodes(x, None), cast(Linear, self.transforms[0])
+        if self.settings.order == "transform-first":
+            h = transform(x)
+            h = self._activate(h) if self.settings.share_weights else h
+        elif self._commutes(None):
+            h = multiply(x, self._folded_transform()[0])
+        else:
+            h = x.to_dense(transform.weight.dtype) if isinstance(x, CSR) else x
+        return [h, *self._propagate(h, graph, None)]
+
     def forward(self, x: Tensor | CSR, graph: Graph, noise: Noise | None = None) -> Tensor:
         """Class scores (logits), shape (nodes, classes).
 
