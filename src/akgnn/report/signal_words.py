@@ -14,9 +14,9 @@ FEWEST_NODES = 20
 FREQUENCIES_EXPLAINED = (
     "High frequencies change from node to neighbour: a signal that is equal along every edge has "
     f"0 % of its energy there, one that changes sign at every edge 100 %. More than "
-    f"{100 * MARGIN:.0f} % below what chance gives is called smooth, above it rough. Labels of all "
-    "nodes were counted, those of the test among them: this is for reading a finished run, not for "
-    "choosing its settings."
+    f"{100 * MARGIN:.0f} % below what chance gives is called smooth, as much above it rough. All "
+    "labels were counted, those of the test among them: this is for reading a finished run, not "
+    "for choosing its settings."
 )
 
 
