@@ -80,6 +80,14 @@ def test_signals_are_what_the_readout_reads(options):
     torch.testing.assert_close(model.embed(x, graph), expected)
 
 
+@pytest.mark.parametrize("order", ["transform-first", "propagate-first"])
+def test_edge_index_and_graph_give_the_same(order):
+    graph = random_graph(12)
+    x = torch.randn(graph.num_nodes, 6, dtype=torch.float64)
+    model = build(order=order)
+    torch.testing.assert_close(model(x, graph.edge_index), model(x, graph))
+
+
 def test_without_the_trick_each_layer_has_its_own_matrix():
     graph = random_graph(1)
     x = torch.randn(graph.num_nodes, 6, dtype=torch.float64)
