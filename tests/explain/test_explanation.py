@@ -79,6 +79,17 @@ def test_every_model_can_be_explained(name, data):
     assert (len(found.by_distance) > 1) == uses_edges
 
 
+@pytest.mark.gpu
+def test_a_gpu_finds_the_same(data):
+    model = AKGNN(data.num_features, 16, data.num_classes).eval()
+    node = int(data.graph.degree.argmax())
+    here = explain_node(model, data, node)
+    there = explain_node(model.to("cuda"), data.to("cuda"), node)
+    effects = [{n.facts.node: n.effect for n in e.neighbours} for e in (here, there)]
+    assert effects[1] == pytest.approx(effects[0], abs=1e-4)
+    assert there.by_distance == pytest.approx(here.by_distance, abs=1e-4)
+
+
 @pytest.mark.parametrize("normalisation", ["row", "directed"])
 def test_a_directed_graph_has_neighbours_on_both_sides(normalisation):
     # 1 → 0 → 2 → 3: node 0 hears of node 2 only where out-neighbours count.

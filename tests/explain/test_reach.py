@@ -1,8 +1,12 @@
 import pytest
 import torch
 
+from akgnn.csr import CSR
 from akgnn.explain.neighbours import log_odds
 from akgnn.explain.reach import by_distance, feature_effects
+from akgnn.models.akgnn import AKGNN
+from akgnn.models.registry import MODELS, build_model
+from akgnn.training.presets import default_settings
 from explain_data import Smoothing, star
 from oracles import sparse
 
@@ -27,13 +31,31 @@ def test_effects_are_what_the_gradient_says():
         assert 1000 * (change[0] - change[1]) == pytest.approx(float(effects[node]), abs=2e-3)
 
 
-def test_sparse_features_give_the_same():
+@pytest.mark.parametrize("name", MODELS)
+def test_sparse_features_give_the_same(name):
     data = star()
+    model = build_model(name, default_settings(name).model, 2, 2).eval()
     few = star(sparse(data.x))
-    assert torch.equal(
-        feature_effects(Smoothing(), data, 0, 1), feature_effects(Smoothing(), few, 0, 1)
-    )
+    expected = feature_effects(model, data, 0, 1)
+    torch.testing.assert_close(feature_effects(model, few, 0, 1), expected)
     assert not data.x.requires_grad
+    assert not few.x.value.requires_grad
+
+
+def test_entries_that_are_all_one_need_not_be_stored():
+    x = (star().x > 0).float()
+    model = build_model("akgnn", default_settings("akgnn").model, 2, 2).eval()
+    bare = CSR(sparse(x).pattern)
+    expected = feature_effects(model, star(x), 0, 1)
+    torch.testing.assert_close(feature_effects(model, star(bare), 0, 1), expected)
+
+
+@pytest.mark.parametrize("options", [{}, {"readout": "max"}, {"node_dropout": 0.5}])
+def test_sparse_features_that_are_propagated_first(options):
+    model = AKGNN(2, 4, 2, order="propagate-first", **options).eval()
+    data = star()
+    expected = feature_effects(model, data, 0, 1)
+    torch.testing.assert_close(feature_effects(model, star(sparse(data.x)), 0, 1), expected)
 
 
 def test_effects_add_up_by_distance():

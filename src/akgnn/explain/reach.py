@@ -36,18 +36,28 @@ def feature_effects(model: nn.Module, data: NodeData, node: int, chosen: int) ->
 
     Args:
         model: In evaluation mode.
-        data: The data; sparse features are written out with their zeros for the gradient.
+        data: The data; sparse features stay sparse.
         node: The explained node.
         chosen: The class.
     """
-    weight = next((p for p in model.parameters() if p.is_floating_point()), None)
-    dtype = torch.float32 if weight is None else weight.dtype
-    x = data.x.to_dense(dtype) if isinstance(data.x, CSR) else data.x.clone()
+    x = data.x
+    if isinstance(x, CSR):
+        # Zeros add nothing, so the entries tell all.
+        ones = torch.ones(x.num_entries, device=x.device)
+        value = (ones if x.value is None else x.value.detach().clone()).requires_grad_()
+        parts = value.detach() * _gradient(model, CSR(x.pattern, value), value, data, node, chosen)
+        return parts.new_zeros(x.shape[0]).index_add_(0, x.pattern.row, parts)
+    features = x.detach().clone().requires_grad_()
+    return (features.detach() * _gradient(model, features, features, data, node, chosen)).sum(1)
+
+
+def _gradient(
+    model: nn.Module, x: Tensor | CSR, wanted: Tensor, data: NodeData, node: int, chosen: int
+) -> Tensor:
     with torch.enable_grad():
-        x.requires_grad_()
         score = log_odds(model(x, data.graph)[node], chosen)
-        (grad,) = torch.autograd.grad(score, x)
-    return (grad * x.detach()).sum(1)
+        (grad,) = torch.autograd.grad(score, wanted)
+    return grad
 
 
 def by_distance(effects: Tensor, distance: Tensor) -> list[float]:
