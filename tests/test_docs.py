@@ -45,6 +45,17 @@ def test_the_example_with_own_tables_runs(capsys):
     assert "41 " in printed
 
 
+def test_a_node_is_explained_by_us_and_by_pyg(capsys):
+    text = (DOCS / "seeing-why.md").read_text(encoding="utf-8")
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.S):
+        exec(compile(block, "seeing-why.md", "exec"), names)
+    why, explanation = names["why"], names["explanation"]
+    assert len(why.neighbours) == why.num_neighbours > 0
+    assert explanation.edge_mask.shape == (names["data"].graph.num_edges,)
+    assert "speaks for" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("file", sorted(DOCS.glob("*.md")), ids=lambda file: file.name)
 def test_every_linked_file_exists(file):
     for link in re.findall(r"\]\(([^)#]+)\)", file.read_text(encoding="utf-8")):

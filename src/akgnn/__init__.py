@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from akgnn.data.catalogue import load_dataset
     from akgnn.data.node_data import NodeData
     from akgnn.data.splits import Split
+    from akgnn.explain.explanation import explain_node
     from akgnn.graph import Graph
     from akgnn.layers.ak_conv import AKConv
+    from akgnn.layers.explainable import explainable
     from akgnn.layers.kernels import KERNELS, Kernel
     from akgnn.models.akgnn import AKGNN
     from akgnn.models.registry import build_model
@@ -41,6 +43,8 @@ _HOME = {
     "TrainSettings": "akgnn.training.settings",
     "adaptive_propagate": "akgnn.ops.adaptive",
     "build_model": "akgnn.models.registry",
+    "explain_node": "akgnn.explain.explanation",
+    "explainable": "akgnn.layers.explainable",
     "fit": "akgnn.training.loop",
     "fit_many": "akgnn.training.many",
     "load_dataset": "akgnn.data.catalogue",
@@ -63,6 +67,8 @@ __all__ = [
     "__version__",
     "adaptive_propagate",
     "build_model",
+    "explain_node",
+    "explainable",
     "fit",
     "fit_many",
     "load_dataset",

@@ -1,10 +1,12 @@
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from akgnn.cli.main import main
 from akgnn.layers.kernels import KERNELS, SignedKernel
+from akgnn.training.plan import RunPlan
 from run_files import rewrite
 
 
@@ -175,8 +177,72 @@ def test_a_kernel_that_is_not_registered_any_more_is_named(tmp_path, monkeypatch
     assert "Unknown kernel 'mine'; choose from paper, signed, smooth." in error
 
 
-def test_a_model_without_kernels_is_refused(tmp_path, capsys):
+def test_a_model_without_kernels_shows_the_rest(tmp_path, capsys):
     options = ["--dataset", "csbm:num_nodes=200", "--model", "gcn", "--set", "epochs=2"]
     assert main(["train", *options, "--out", str(tmp_path / "run")]) == 0
-    assert main(["inspect", str(tmp_path / "run")]) == 2
-    assert "has no adaptive kernels" in capsys.readouterr().err
+    result = inspected(tmp_path / "run", capsys)
+    assert result["kernel"] is None
+    assert result["layers"] == result["insight"]["smoothing"] == []
+    assert len(result["insight"]["classes"]) == 4
+    assert main(["inspect", str(tmp_path / "run")]) == 0
+    out = capsys.readouterr().out
+    assert "The model 'gcn' has no adaptive kernels." in out
+    assert "Of the labels' energy" in out
+    assert "precision" in out
+
+
+def test_a_run_is_seen_through(run, capsys):
+    result = inspected(run, capsys)
+    insight = result["insight"]
+    assert len(insight["smoothing"]) == 4
+    table = insight["confusion"]
+    hits = sum(row[k] for k, row in enumerate(table))
+    assert 100 * hits / sum(map(sum, table)) == pytest.approx(result["test_accuracy"])
+    assert 0 <= insight["calibration_gap"] <= 100
+    roles = [suspect["role"] == "training" for suspect in insight["suspects"]]
+    assert roles == sorted(roles)
+    assert any(line.startswith("What enters the layers has") for line in result["words"])
+
+
+def test_people_read_scores_calibration_and_doubtful_labels(run, capsys):
+    capsys.readouterr()
+    assert main(["inspect", str(run)]) == 0
+    out = capsys.readouterr().out
+    assert "Scores on the test nodes, in per cent:" in out
+    assert "Expected calibration error:" in out
+    assert "Labels that the model believes least" in out
+    suggestion = out.splitlines()[-1]
+    assert suggestion.startswith(f"Why a node gets its class: akgnn explain {run} ")
+    assert main(suggestion.partition("akgnn ")[2].split()) == 0
+
+
+def without_test_nodes(monkeypatch):
+    load = RunPlan.load
+
+    def loaded(self, *where):
+        data = load(self, *where)
+        return data.with_split(replace(data.split, test=data.split.test[:0]))
+
+    monkeypatch.setattr(RunPlan, "load", loaded)
+
+
+def test_a_run_without_test_nodes(tmp_path, monkeypatch, capsys):
+    without_test_nodes(monkeypatch)
+    run = trained(tmp_path / "run")
+    insight = inspected(run, capsys)["insight"]
+    assert insight["classes"] == insight["reliability"] == []
+    assert insight["calibration_gap"] is None
+    assert main(["inspect", str(run)]) == 0
+    out = capsys.readouterr().out
+    assert "test accuracy – %" in out
+    assert "There are no test nodes" in out
+    assert "precision" not in out
+
+
+def test_without_the_data_there_is_no_insight(signed, tmp_path, capsys):
+    folder = changed(signed, tmp_path / "run", without_data)
+    (tmp_path / "empty").write_text("no folder")
+    root = ("--data-root", str(tmp_path / "empty" / "x"))
+    assert inspected(folder, capsys, *root)["insight"] is None
+    assert main(["inspect", str(folder), *root]) == 0
+    assert "calibration" not in capsys.readouterr().out

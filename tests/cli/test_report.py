@@ -44,7 +44,7 @@ def test_a_page_of_a_run_with_the_default_name(run, tmp_path, monkeypatch, capsy
     monkeypatch.chdir(tmp_path)
     assert main(["report", str(run)]) == 0
     assert capsys.readouterr().out.endswith(": report.html\n")
-    assert "Most confident mistakes" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Doubtful labels" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def refused(arguments, capsys):

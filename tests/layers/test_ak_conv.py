@@ -126,6 +126,18 @@ def test_edge_index_and_graph_give_the_same():
     assert torch.equal(conv(x, graph.edge_index, graph.edge_weight), conv(x, graph))
 
 
+@pytest.mark.parametrize("kernel", ["paper", "signed"])
+def test_edge_weights_that_learn_get_a_gradient(kernel):
+    graph = random_graph(12, weighted=True)
+    x, conv = torch.randn(graph.num_nodes, 3), AKConv(kernel=kernel, start=1.5)
+    weight = graph.edge_weight.float().requires_grad_()
+    out = conv(x, graph.edge_index, weight)
+    torch.testing.assert_close(out, conv(x, graph.edge_index, weight.detach()))
+    out.square().sum().backward()
+    assert bool((weight.grad != 0).any())
+    assert float(conv.phi.grad) != 0
+
+
 def test_second_graph_is_not_ignored():
     conv = AKConv()
     first, second = random_graph(6), random_graph(7, num_nodes=20)

@@ -51,6 +51,43 @@ def test_equals_the_papers_equations(readout, num_layers):
     torch.testing.assert_close(model(x, graph), by_the_equations(model, x, dense(graph)))
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"share_weights": False},
+        {"groups": 5, "kernel": "signed"},
+        {"normalisation": "directed"},
+        {"order": "propagate-first"},
+        {"order": "propagate-first", "readout": "max"},
+    ],
+    ids=str,
+)
+def test_signals_are_what_the_readout_reads(options):
+    graph = random_graph(11)
+    x = torch.randn(graph.num_nodes, 6, dtype=torch.float64)
+    model = build(num_layers=3, **options)
+    first, *others = model.signals(x, graph)
+    assert len(others) == 3
+    assert torch.equal(model.layers[0](first, graph), others[0]) or not model.settings.share_weights
+    if model.settings.order == "propagate-first":
+        # The bias and the non-linearity follow the readout.
+        read = model._read_out([first, *others])
+        read = read if read.size(1) == 5 else read @ model.transforms[0].weight
+        expected = torch.relu(read + model.transforms[0].bias)
+    else:
+        expected = model._read_out(others)
+    torch.testing.assert_close(model.embed(x, graph), expected)
+
+
+@pytest.mark.parametrize("order", ["transform-first", "propagate-first"])
+def test_edge_index_and_graph_give_the_same(order):
+    graph = random_graph(12)
+    x = torch.randn(graph.num_nodes, 6, dtype=torch.float64)
+    model = build(order=order)
+    torch.testing.assert_close(model(x, graph.edge_index), model(x, graph))
+
+
 def test_without_the_trick_each_layer_has_its_own_matrix():
     graph = random_graph(1)
     x = torch.randn(graph.num_nodes, 6, dtype=torch.float64)

@@ -37,6 +37,26 @@ def test_gradcheck():
     assert gradcheck(lambda weight: sparse_linear(sparse, weight), weight)
 
 
+@pytest.mark.parametrize("replicas", [(), (3,)])
+def test_gradcheck_of_the_entries(replicas, monkeypatch):
+    monkeypatch.setattr("akgnn.ops.sparse_linear._NUMBERS_AT_ONCE", 12)
+    _, sparse = features()
+    value = sparse.value.clone().requires_grad_()
+    weight = torch.randn(*replicas, 6, 3, dtype=torch.float64, requires_grad=True)
+
+    def run(value, weight):
+        return sparse_linear(CSR(sparse.pattern, value), weight)
+
+    assert gradcheck(run, (value, weight))
+
+
+def test_entries_without_a_wish_get_no_gradient():
+    _, sparse = features()
+    weight = torch.randn(6, 3, dtype=torch.float64, requires_grad=True)
+    sparse_linear(sparse, weight).sum().backward()
+    assert sparse.value.grad is None
+
+
 def test_a_weight_that_does_not_fit_is_refused():
     with pytest.raises(DataError, match=r"must have shape \(6, out_channels\)"):
         sparse_linear(features()[1], torch.ones(5, 4))

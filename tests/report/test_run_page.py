@@ -8,7 +8,7 @@ import torch
 from akgnn.cli.main import main
 from akgnn.errors import CheckpointError, DataError
 from akgnn.report.html import render
-from akgnn.report.run_page import class_scores, mistakes, run_page
+from akgnn.report.run_page import run_page
 from akgnn.training.plan import RunPlan
 from report_data import HOSTILE
 from run_files import rewrite
@@ -17,38 +17,49 @@ from run_files import rewrite
 def test_numbers_are_those_of_the_run(run):
     page = run_page(run)
     shown, kept = page.shown, json.loads((run / "run.json").read_text())
-    table = torch.tensor(shown["confusion"])
+    insight = shown["insight"]
+    table = torch.tensor(insight.confusion)
     accuracy = 100 * float(table.diag().sum()) / float(table.sum())
     assert accuracy == pytest.approx(kept["result"]["test_accuracy"])
-    f1 = [score.f1 for score in shown["scores"]]
+    f1 = [score.f1 for score in insight.classes]
     assert sum(f1) / len(f1) == pytest.approx(kept["result"]["test_macro_f1"])
-    assert shown["num_mistakes"] == int(table.sum() - table.diag().sum())
+    assert insight.num_mistakes == int(table.sum() - table.diag().sum())
     assert page.drawn["figures"]["loss"]["panels"][0]["best"] == kept["result"]["best_epoch"]
     assert page.drawn["responses"][0]["lambda"] == kept["result"]["lambda_max"]
 
 
-def test_scores_of_classes_by_hand():
-    scores = class_scores(torch.tensor([[3, 1], [2, 4]]), ("a", "b"))
-    assert scores[0].precision == pytest.approx(60)
-    assert scores[0].recall == pytest.approx(75)
-    assert scores[0].f1 == pytest.approx(200 * 0.6 * 0.75 / 1.35)
-    assert [score.support for score in scores] == [4, 6]
+def test_a_run_is_seen_through(run):
+    page = run_page(run)
+    text = render(page).partition('id="drawn"')[0]
+    for line in page.shown["signal_words"]:
+        assert line.replace("'", "&#39;") in text
+    assert "After layer 3" in text
+    assert "Labels that were not learned from" in text
+    bins = page.shown["insight"].reliability
+    drawn = page.drawn["figures"]["reliability"]["panels"][0]
+    assert sum(drawn["count"]) == sum(part.count for part in bins) == page.shown["insight"].num_test
 
 
-def test_the_surest_mistakes_come_first(run):
-    found = run_page(run).shown["mistakes"]
-    assert 0 < len(found) <= 20
-    assert [m.probability for m in found] == sorted((m.probability for m in found), reverse=True)
-    assert all(m.true != m.predicted for m in found)
+def test_without_test_nodes_the_page_says_so(tmp_path, monkeypatch):
+    load = RunPlan.load
+
+    def loaded(self, *where):
+        data = load(self, *where)
+        return data.with_split(replace(data.split, test=data.split.test[:0]))
+
+    monkeypatch.setattr(RunPlan, "load", loaded)
+    page = trained(tmp_path / "run")
+    assert "reliability" not in page.drawn["figures"]
+    text = render(page)
+    assert "There are no test nodes." in text
+    assert 'href="#reliability"' not in text
 
 
-def test_only_test_nodes_count_as_mistakes(run):
-    plan = run_page(run).shown["run"].plan
-    data = plan.load()
-    wrong = torch.zeros(data.graph.num_nodes, data.num_classes)
-    wrong[torch.arange(len(wrong)), (data.y + 1) % data.num_classes] = 1.0
-    nodes = {mistake.node for mistake in mistakes(wrong, data)}
-    assert nodes <= set(data.split.test.tolist())
+def test_labels_that_the_model_gives_are_not_doubted(run, monkeypatch):
+    insight = run_page(run).shown["insight"]
+    certain = replace(insight, suspects=())
+    monkeypatch.setattr("akgnn.report.run_page.insight_of", lambda *_: certain)
+    assert "The model gives every labelled node its label." in render(run_page(run))
 
 
 def test_a_model_without_kernels_has_no_response(tmp_path):
@@ -56,14 +67,16 @@ def test_a_model_without_kernels_has_no_response(tmp_path):
     assert main(["train", *options, "--out", str(tmp_path / "gcn")]) == 0
     page = run_page(tmp_path / "gcn")
     assert page.drawn["responses"] == []
-    assert list(page.drawn["figures"]) == ["loss"]
-    assert 'id="response"' not in render(page)
+    assert list(page.drawn["figures"]) == ["loss", "reliability"]
+    text = render(page)
+    assert 'id="response"' not in text
+    assert "Before layer 1" not in text
 
 
 def test_a_signed_run_has_words_starts_and_shares(signed_run):
     page = run_page(signed_run)
     kept = json.loads((signed_run / "run.json").read_text())["result"]
-    assert list(page.drawn["figures"]) == ["loss", "share"]
+    assert list(page.drawn["figures"]) == ["loss", "share", "reliability"]
     panel = page.drawn["figures"]["share"]["panels"][0]
     assert panel["names"] == ["layer 1", "layer 2", "layer 3"]
     chosen = [layer[kept["best_epoch"] - 1] for layer in panel["layers"]]
@@ -102,7 +115,8 @@ def test_in_and_out_neighbours_have_no_common_response(tmp_path):
 
 def test_a_graph_without_edges_is_said(tmp_path):
     page = trained(tmp_path / "run", "--dataset", "csbm:num_nodes=200,degree=0.001")
-    assert list(page.drawn["figures"]) == ["loss"]
+    assert list(page.drawn["figures"]) == ["loss", "reliability"]
+    assert 'id="signals"' not in render(page)
     assert page.drawn["responses"] == []
     assert "The graph has no edges: every kernel is the identity." in render(page)
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from akgnn.cli.insight_lines import print_insight
 from akgnn.cli.output import print_json, print_table
-from akgnn.errors import AkgnnError, SettingsError
+from akgnn.errors import AkgnnError
+from akgnn.report.values import number
 
 if TYPE_CHECKING:
     from akgnn.data.node_data import NodeData
@@ -22,61 +24,74 @@ def inspect(
     data_root: Path | None = typer.Option(None, help="Folder of other data sets.  [$AKGNN_DATA]"),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
-    """Show the kernels that a model learned: λ or τ, share of neighbours, frequency response.
+    """Show what a model learned, how it errs, and which labels it doubts.
+
+    Kernels with their frequency response, what smoothing means for this graph, scores by class,
+    calibration, and the nodes most likely mislabelled.
 
     Example: akgnn inspect run
     """
+    from akgnn.explain.insight import insight_of
     from akgnn.report.kernels import FREQUENCIES, learned_kernels
+    from akgnn.report.signal_words import signal_words
     from akgnn.training.checkpoint import RunFolder
     from akgnn.training.run import load_model
 
     result, model = load_model(RunFolder(run))
     data, missing = _data_of(result, data_root)
     learned = learned_kernels(result, model, data)
-    if not learned.kernels:
-        raise SettingsError(f"The model {result.plan.which.model!r} has no adaptive kernels.")
+    kernels = learned.kernels
+    insight = None if data is None else insight_of(model, data)
+    words = [*learned.words]
+    if insight is not None:
+        words += signal_words(insight.signals, insight.smoothing)
     if as_json:
         homophily = None if learned.homophily is None else asdict(learned.homophily)
         print_json(
             {
                 **result.to_dict(),
-                "kernel": learned.kernels[0].kernel,
-                "symbol": learned.kernels[0].symbol,
+                "kernel": kernels[0].kernel if kernels else None,
+                "symbol": kernels[0].symbol if kernels else None,
                 "frequency": FREQUENCIES,
-                "layers": [_as_object(kernel) for kernel in learned.kernels],
+                "layers": [_as_object(kernel) for kernel in kernels],
                 "homophily": homophily,
                 "homophily_missing": missing,
-                "words": learned.words,
+                "words": words,
+                "insight": None if insight is None else insight.to_dict(),
             }
         )
         return
 
     fit, which = result.fit, result.plan.which
     print(f"{run}: {which.model} ({which.preset}) on {which.dataset}, split {result.data['split']}")
-    print(f"test accuracy {fit.test_accuracy:.1f} %, {fit.epochs} epochs, best {fit.best_epoch}\n")
-    _print_kernels(learned.kernels, FREQUENCIES)
-    print()
-    for line in learned.words:
+    accuracy = number(fit.test_accuracy)
+    print(f"test accuracy {accuracy} %, {fit.epochs} epochs, best {fit.best_epoch}\n")
+    if kernels:
+        _print_kernels(kernels, FREQUENCIES)
+        print()
+    else:
+        print(f"The model {which.model!r} has no adaptive kernels.")
+    for line in words:
         print(line)
     if missing is not None:
         print(f"The homophily of the training nodes is not known: {missing}")
     if fit.starts:
         print()
         _print_starts(fit.starts)
-    print(_explained(learned.kernels))
+    if kernels:
+        print(_explained(kernels))
+    if insight is not None:
+        print_insight(insight, run)
 
 
 def _data_of(result: "RunResult", root: Path | None) -> tuple["NodeData | None", str | None]:
     """The data of the run, or why they cannot be had."""
-    from akgnn.training.run import describe
+    from akgnn.explain.trained_on import trained_on
 
     try:
-        data = result.plan.load(root)
+        return trained_on(result, root), None
     except AkgnnError as error:
         return None, str(error)
-    if describe(data) != result.data:
-        return None, f"{data.name} is not the data that the run was trained on."
-    return data, None
 
 
 def _as_object(kernel: "LearnedKernel") -> dict[str, Any]:

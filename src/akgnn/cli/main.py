@@ -12,6 +12,7 @@ import typer
 from akgnn import __version__
 from akgnn.cli.bench import bench
 from akgnn.cli.datasets import datasets
+from akgnn.cli.explain import explain
 from akgnn.cli.init import init
 from akgnn.cli.inspect import inspect
 from akgnn.cli.models import models
@@ -39,7 +40,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, tune, predict, init, inspect, reproduce, report, bench, datasets, models):
+_COMMANDS = (
+    train, tune, predict, init, inspect, explain, reproduce, report, bench, datasets, models,
+)  # fmt: skip
+for command in _COMMANDS:
     app.command()(command)
 
 

@@ -9,7 +9,8 @@ from akgnn.errors import SettingsError
 from akgnn.graph import Graph
 from akgnn.layers.kernels import Kernel, find_kernel
 from akgnn.ops.adaptive import adaptive_propagate
-from akgnn.ops.composed import Weight
+from akgnn.ops.composed import Normalisation, Weight
+from akgnn.ops.edgewise import SumOverEdges, edgewise_propagate
 
 Form = Literal["sym", "row", "directed"]
 
@@ -34,7 +35,8 @@ class AKConv(nn.Module):
     for the edges; see `akgnn.layers.kernels`.
 
     `conv(x, graph)` takes a `Graph`, built once; `conv(x, edge_index, edge_weight)` takes PyG's
-    tensors, and builds the graph anew each time. The result must not be changed in place
+    tensors, and builds the graph anew each time; an `edge_weight` that learns gets a gradient, edge
+    by edge. The result must not be changed in place
     (`relu_`) while φ is learned: its gradient needs it.
 
     Args:
@@ -163,11 +165,41 @@ class AKConv(nn.Module):
     ) -> Tensor:
         """Propagate the signals `x`, shape (nodes, channels), one step over the graph."""
         if isinstance(graph, Tensor):
+            if edge_weight is not None and edge_weight.requires_grad:
+                return self.edgewise(x, graph, edge_weight)
             graph = Graph.from_edge_index(graph, edge_weight, num_nodes=x.size(-2))
         elif edge_weight is not None:
             raise SettingsError("edge_weight goes with edge_index; a Graph holds its own weights.")
-        form: Literal["sym", "row"] = "sym" if self.normalisation == "sym" else "row"
-        return adaptive_propagate(graph, x, *self.weights(graph), normalisation=form)
+        return adaptive_propagate(graph, x, *self.weights(graph), normalisation=self._step_form)
+
+    def edgewise(
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        edge_weight: Tensor | None = None,
+        *,
+        sum_over: SumOverEdges | None = None,
+    ) -> Tensor:
+        """The same edge by edge, more slowly: gradients reach `edge_weight`.
+
+        The mean degree, which some kernels measure their scalar by, counts as fixed.
+
+        Args:
+            x: Signals, shape (nodes, channels).
+            edge_index: As PyG writes it.
+            edge_weight: One number an edge.
+            sum_over: Adds up weighted signals over edges; a plain sum if not given.
+        """
+        fixed = None if edge_weight is None else edge_weight.detach()
+        graph = Graph.from_edge_index(edge_index, fixed, num_nodes=x.size(-2))
+        weights, form = self.weights(graph), self._step_form
+        return edgewise_propagate(
+            graph, edge_index, edge_weight, x, *weights, normalisation=form, sum_over=sum_over
+        )
+
+    @property
+    def _step_form(self) -> Normalisation:
+        return "sym" if self.normalisation == "sym" else "row"
 
     def extra_repr(self) -> str:
         """Settings and the present scalar, for `print(model)`."""

@@ -242,17 +242,33 @@ class AKGNN(nn.Module):
         phi = torch.stack([layer.phi_by_way for layer in layers], dim=-3)
         return first.shares(phi, graph).flatten(-2)
 
-    def forward(self, x: Tensor | CSR, graph: Graph, noise: Noise | None = None) -> Tensor:
+    def signals(self, x: Tensor | CSR, graph: Graph | Tensor) -> list[Tensor]:
+        """H^(0) … H^(K) in evaluation: what enters the layers, and what each makes of it.
+
+        Where propagation comes first and nothing but linear maps follows, they are shown after the
+        transform's matrix, which has fewer channels than the features.
+        """
+        x, transform = self.drop_nodes(x, None), cast(Linear, self.transforms[0])
+        if self.settings.order == "transform-first":
+            h = transform(x)
+            h = self._activate(h) if self.settings.share_weights else h
+        elif self._commutes(None):
+            h = multiply(x, self._folded_transform()[0])
+        else:
+            h = x.to_dense(transform.weight.dtype) if isinstance(x, CSR) else x
+        return [h, *self._propagate(h, graph, None)]
+
+    def forward(self, x: Tensor | CSR, graph: Graph | Tensor, noise: Noise | None = None) -> Tensor:
         """Class scores (logits), shape (nodes, classes).
 
         Args:
             x: Features, dense or sparse, one row a node.
-            graph: The graph.
+            graph: The graph, or PyG's `edge_index`, from which every layer builds it anew.
             noise: Seed and step of the dropout masks; needed in training mode.
         """
         return self.classify(self.embed(x, graph, noise), noise)
 
-    def embed(self, x: Tensor | CSR, graph: Graph, noise: Noise | None = None) -> Tensor:
+    def embed(self, x: Tensor | CSR, graph: Graph | Tensor, noise: Noise | None = None) -> Tensor:
         """What the classifier sees: the readout, or its transform where that comes last."""
         x = self.drop_nodes(x, noise)
         if self.settings.order == "propagate-first":
@@ -260,7 +276,7 @@ class AKGNN(nn.Module):
         h = self.transforms[0](self.drop_input(x, noise))
         if self.settings.share_weights:
             h = self.drop_transform(self._activate(h), noise)
-        if self.settings.is_chain:
+        if self.settings.is_chain and isinstance(graph, Graph):
             return self._chain(h, graph, noise)
         return self._read_out(self._propagate(h, graph, noise))
 
@@ -279,7 +295,7 @@ class AKGNN(nn.Module):
             recompute=settings.recompute,
         )
 
-    def _propagate(self, h: Tensor, graph: Graph, noise: Noise | None) -> list[Tensor]:
+    def _propagate(self, h: Tensor, graph: Graph | Tensor, noise: Noise | None) -> list[Tensor]:
         """H^(1) … H^(K)."""
         trick = self.settings.share_weights
         outputs = []
@@ -291,7 +307,9 @@ class AKGNN(nn.Module):
             outputs.append(h)
         return outputs
 
-    def _propagate_first(self, x: Tensor | CSR, graph: Graph, noise: Noise | None) -> Tensor:
+    def _propagate_first(
+        self, x: Tensor | CSR, graph: Graph | Tensor, noise: Noise | None
+    ) -> Tensor:
         """The transform of the readout over H^(0) … H^(K)."""
         transform = cast(Linear, self.transforms[0])
         if self._commutes(noise):
@@ -309,7 +327,7 @@ class AKGNN(nn.Module):
         h = self.norms[1](self._activate(h))
         return cast(Tensor, self.drop_transform(h, noise))
 
-    def _mix(self, h: Tensor, graph: Graph, noise: Noise | None) -> Tensor:
+    def _mix(self, h: Tensor, graph: Graph | Tensor, noise: Noise | None) -> Tensor:
         """READOUT(H^(0), …, H^(K)) with H^(0) = h, on a processor some channels at a time."""
         settings = self.settings
         is_whole = h.device.type != "cpu" or settings.readout == "concat" or settings.layer_dropout

@@ -61,7 +61,7 @@ def adaptive_propagate(
     groups = groups_if_fused(h, *weights)
     if groups is not None and out_weight is None:
         return _fused(graph, h, *weights, groups=groups, normalisation=normalisation)
-    return composed_step(graph, h, normalisation, *(_spread(x, h.size(-1)) for x in weights))
+    return composed_step(graph, h, normalisation, *(spread(x, h.size(-1)) for x in weights))
 
 
 def groups_if_fused(h: Tensor, *weights: Weight) -> int | None:
@@ -92,7 +92,7 @@ def _groups(weight: Weight) -> int:
     return weight.size(-1) if isinstance(weight, Tensor) and weight.dim() else 1
 
 
-def _spread(weight: Weight, channels: int) -> Weight:
+def spread(weight: Weight, channels: int) -> Weight:
     """Weights of groups as weights of channels."""
     groups = _groups(weight)
     if not isinstance(weight, Tensor) or groups in (1, channels):

@@ -1,51 +1,28 @@
-"""The page of one run: its curves, its mistakes, its kernels, its settings."""
+"""The page of one run: its curves, its kernels, its mistakes, its settings."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from akgnn.data.catalogue import graph_name
 from akgnn.data.node_data import NodeData
-from akgnn.errors import CheckpointError, DataError
+from akgnn.errors import CheckpointError
+from akgnn.explain.insight import Insight, insight_of
+from akgnn.explain.trained_on import trained_on
 from akgnn.report.figures import Figure
 from akgnn.report.kernels import LearnedKernel, LearnedKernels, learned_kernels
 from akgnn.report.page import Page
 from akgnn.report.panel import Panel
+from akgnn.report.reliability_figure import reliability_figure
 from akgnn.report.response import Kind, Response, kind_of, readout_of, spectrum_with_note
+from akgnn.report.signal_words import FREQUENCIES_EXPLAINED, signal_words
 from akgnn.report.words import THRESHOLDS
 from akgnn.training.checkpoint import RunFolder
 from akgnn.training.kernel_places import Place, by_layer, places_of
-from akgnn.training.metrics import confusion_matrix
 from akgnn.training.record import reading, text
-from akgnn.training.run import RunResult, describe, load_model
+from akgnn.training.run import RunResult, load_model
 
-_MISTAKES = 20
 _LISTED = 12
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """A test node whose class was not predicted."""
-
-    node: int
-    true: str
-    predicted: str
-    probability: float
-
-
-@dataclass(frozen=True)
-class ClassScore:
-    """How one class was predicted on the test nodes, in per cent; NaN where it has no meaning."""
-
-    name: str
-    precision: float
-    recall: float
-    f1: float
-    support: int
 
 
 def run_page(folder: Path, data_root: Path | None = None) -> Page:
@@ -56,12 +33,8 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
         raise CheckpointError(f"The record in {folder} is damaged: its epochs do not fit together.")
     with reading(folder):
         versions = {text(key): text(v) for key, v in run_folder.read()["versions"].items()}
-    data = run.plan.load(data_root)
-    if describe(data) != run.data:
-        raise DataError(f"{data.name} is not the data that the run in {folder} was trained on.")
-    with torch.no_grad():
-        probability = model(data.x, data.graph).softmax(1)
-    table = _confusion(probability, data)
+    data = trained_on(run, data_root)
+    insight = insight_of(model, data)
     learned = learned_kernels(run, model, data)
     which = run.plan.which
     shown: dict[str, Any] = {
@@ -69,10 +42,9 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
         "which": which,
         "graph": graph_name(which.dataset),
         "class_names": data.class_names,
-        "confusion": table.tolist(),
-        "scores": class_scores(table, data.class_names),
-        "mistakes": mistakes(probability, data),
-        "num_mistakes": int(table.sum() - table.diag().sum()),
+        "insight": insight,
+        "signal_words": signal_words(insight.signals, insight.smoothing),
+        "frequencies_explained": FREQUENCIES_EXPLAINED,
         "settings": {kind: values for kind, values in run.plan.to_dict().items() if values},
         "versions": versions,
         "learned": learned,
@@ -84,42 +56,15 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
         title,
         "run.html",
         shown,
-        figures=_figures(run),
+        figures=(*_figures(run), *_reliability(insight)),
         responses=_responses(run, learned, data),
         warnings=(),
         counts=counts,
     )
 
 
-def mistakes(probability: Tensor, data: NodeData) -> list[Mistake]:
-    """The test nodes that were most surely taken for another class."""
-    nodes = data.split.test
-    sure, predicted = probability[nodes].max(1)
-    wrong = (predicted != data.y[nodes]).nonzero()[:, 0]
-    order = wrong[sure[wrong].argsort(descending=True, stable=True)][:_MISTAKES]
-    names = data.class_names
-    return [
-        Mistake(
-            int(nodes[k]), names[int(data.y[nodes[k]])], names[int(predicted[k])], float(sure[k])
-        )
-        for k in order.tolist()
-    ]
-
-
-def class_scores(table: Tensor, names: tuple[str, ...]) -> list[ClassScore]:
-    """Precision, recall and F1 of every class from the confusion matrix."""
-    counts = table.double()
-    hits, wanted, found = counts.diag(), counts.sum(1), counts.sum(0)
-    precision, recall, f1 = 100 * hits / found, 100 * hits / wanted, 200 * hits / (wanted + found)
-    return [
-        ClassScore(name, float(precision[k]), float(recall[k]), float(f1[k]), int(wanted[k]))
-        for k, name in enumerate(names)
-    ]
-
-
-def _confusion(probability: Tensor, data: NodeData) -> Tensor:
-    nodes = data.split.test
-    return confusion_matrix(probability[nodes].argmax(1), data.y[nodes], data.num_classes)
+def _reliability(insight: Insight) -> tuple[Figure, ...]:
+    return (reliability_figure(insight.reliability),) if insight.num_test else ()
 
 
 def _figures(run: RunResult) -> tuple[Figure, ...]:

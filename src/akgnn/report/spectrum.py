@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from akgnn.errors import GraphError
+from akgnn.explain.signals import adjacency_of, normalised
 from akgnn.graph import Graph
 
 # Up to here all eigenvalues are computed: 4000 nodes take some ten seconds on one core.
@@ -113,13 +114,6 @@ def _moments(
 
 def _normalised_adjacency(graph: Graph) -> "sparse.csr_array[np.float64]":
     """D^-1/2 A D^-1/2, with a 1 on the diagonal where a node is isolated."""
-    graph = graph.to("cpu").symmetrised()
-    source, target = graph.edge_index.numpy()
-    degree = graph.degree.numpy().astype(np.float64)
-    isolated = degree == 0
-    scale = 1 / np.sqrt(np.where(isolated, 1, degree))
-    weight = np.ones(len(source)) if graph.edge_weight is None else graph.edge_weight.numpy()
-    alone = np.flatnonzero(isolated)
-    row, column = np.concatenate([target, alone]), np.concatenate([source, alone])
-    value = np.concatenate([weight * scale[source] * scale[target], np.ones(len(alone))])
-    return sparse.csr_array((value, (row, column)), shape=graph.adjacency.shape)
+    matrix = adjacency_of(graph)
+    isolated: NDArray[np.bool_] = np.asarray(matrix.sum(1)) == 0
+    return sparse.csr_array(normalised(matrix) + sparse.diags_array(isolated.astype(np.float64)))

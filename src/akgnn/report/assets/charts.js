@@ -115,6 +115,29 @@
       byEpoch(element, panel, { ...shareAxis(element), hoverformat: ".3f" }, 0);
     },
 
+    "run-reliability"(element, panel) {
+      const most = Math.max(...panel.count);
+      const axis = (text) => ({ title: { text }, range: [-3, 103], dtick: 20 });
+      akgnn.draw(element, [{
+        x: panel.sure, y: panel.right, mode: "markers", cliponaxis: false,
+        marker: {
+          color: akgnn.colour("series-1"), opacity: 1, line: { width: 0 },
+          size: panel.count.map((count) => 5 + 17 * Math.sqrt(count / most)),
+        },
+        customdata: panel.count,
+        hovertemplate: "%{customdata} nodes<br>sure %{x:.0f} %<br>right %{y:.0f} %<extra></extra>",
+      }], akgnn.layout({
+        hovermode: "closest",
+        margin: { l: 44, r: 16, t: 16, b: 40 },
+        xaxis: axis("how sure, %"),
+        yaxis: axis("how often right, %"),
+        shapes: [{
+          type: "line", x0: 0, y0: 0, x1: 100, y1: 100, layer: "below",
+          line: { color: akgnn.colour("muted"), width: 1, dash: "dot" },
+        }],
+      }));
+    },
+
     homophily(element, panel) {
       const isShare = "layers" in panel;
       const named = isShare ? panel.layers : panel.rows;

@@ -1,0 +1,118 @@
+"""`akgnn explain`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from akgnn.cli.output import print_json, print_table
+from akgnn.report.values import signed
+
+if TYPE_CHECKING:
+    from akgnn.explain.explanation import Answer, Explanation
+    from akgnn.explain.neighbours import Neighbour
+    from akgnn.explain.nodes import NodeFacts
+    from akgnn.explain.reach import FarNode
+
+
+def explain(
+    run: Path = typer.Argument(help="Folder of a finished run."),
+    node: str = typer.Argument(help="The node: its row, counted from 0."),
+    top: int = typer.Option(10, min=1, help="How many neighbours and further nodes to show."),
+    data_root: Path | None = typer.Option(None, help="Folder of other data sets.  [$AKGNN_DATA]"),
+    device: str = typer.Option("auto", help="auto, cpu, cuda or cuda:1."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+) -> None:
+    """Show which neighbours decided the class of one node.
+
+    Example: akgnn explain run 1700
+    """
+    from akgnn.explain.explanation import explain_node
+    from akgnn.explain.nodes import find_node
+    from akgnn.explain.trained_on import trained_on
+    from akgnn.training.checkpoint import RunFolder
+    from akgnn.training.device import choose_device
+    from akgnn.training.run import load_model
+
+    place = choose_device(device)
+    result, model = load_model(RunFolder(run))
+    data = trained_on(result, data_root)
+    found = explain_node(model.to(place), data.to(place), find_node(node, data), top=top)
+    if as_json:
+        content = found.to_dict()
+        print_json({**content, "neighbours": content["neighbours"][:top]})
+        return
+    _print_class(found)
+    _print_neighbours(found, found.neighbours[:top])
+    _print_reach(found)
+
+
+def _print_class(found: "Explanation") -> None:
+    facts, predicted, runner_up = found.facts, found.predicted, found.runner_up
+    used = "" if facts.role == "none" else f" ({facts.role})"
+    print(f"Node {facts.node}{used}: {_percent(predicted)}; next {_percent(runner_up)}.")
+    if facts.label is None:
+        print("Its label is not known.")
+    else:
+        verdict = "as predicted" if facts.label == facts.predicted else "which the model doubts"
+        print(f"Its label is {facts.label}, {verdict}.")
+    if found.num_neighbours:
+        print(f"Without its edges: {_percent(found.alone)}.")
+
+
+def _percent(answer: "Answer") -> str:
+    return f"{answer.name}, {100 * answer.probability:.1f} %"
+
+
+def _print_neighbours(found: "Explanation", shown: Sequence["Neighbour"]) -> None:
+    if not found.num_neighbours:
+        print("It has no neighbours: its own features decide.")
+        return
+    print(f"\nWhat each neighbour adds to the log-odds of {found.predicted.name}:")
+    rows = [
+        [str(n.facts.node), *_class_of(n.facts), signed(n.effect, 2), _says(n, found)]
+        for n in shown
+    ]
+    print_table(["neighbour", "class", "known from", "effect", ""], rows, "lllrl")
+    hidden, unseen = len(found.neighbours) - len(shown), found.num_neighbours
+    if hidden:
+        print(f"{hidden} more with smaller effects; --top shows them.")
+    if unseen > len(found.neighbours):
+        print(
+            f"Of {unseen} neighbours, the {len(found.neighbours)} whose features count most were "
+            "looked at."
+        )
+
+
+def _class_of(facts: "NodeFacts") -> tuple[str, str]:
+    """The class of a node as the model may know it, and how it does."""
+    if facts.role == "training" and facts.label is not None:
+        return facts.label, "training label"
+    return facts.predicted, "prediction"
+
+
+def _says(neighbour: "Neighbour", found: "Explanation") -> str:
+    changes = neighbour.without != found.predicted.name
+    return neighbour.says + (f"; without it: {neighbour.without}" if changes else "")
+
+
+def _print_reach(found: "Explanation") -> None:
+    print("\nWhat the features of all nodes at a distance add, to the first order:")
+    columns = ["edges away", *map(str, range(len(found.by_distance)))]
+    print_table(columns, [["features add", *(signed(value, 2) for value in found.by_distance)]])
+    if found.far:
+        print("\nNodes behind the neighbours that add most:")
+        rows = [[str(far.facts.node), str(far.distance), *_far(far)] for far in found.far]
+        print_table(["node", "edges away", "class", "known from", "features add"], rows, "lrllr")
+    print(f"\n{_EXPLAINED}")
+
+
+_EXPLAINED = (
+    "The effect of a neighbour is exact: the log-odds now, less those without the edge.\n"
+    "0.69 doubles the odds. To the first order: gradient times features, by one backward pass."
+)
+
+
+def _far(far: "FarNode") -> tuple[str, str, str]:
+    return *_class_of(far.facts), signed(far.effect, 3)

@@ -1,0 +1,1 @@
+"""Seeing why: what a graph says of its labels, and which nodes decided a prediction."""

@@ -1,0 +1,86 @@
+"""One node of a graph: found by what its user calls it, with its role and its neighbours."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from akgnn.data.node_data import NodeData
+from akgnn.errors import DataError
+from akgnn.graph import Graph
+
+Role = Literal["training", "validation", "test", "none"]
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """What is known of a node.
+
+    Attributes:
+        node: Its row.
+        role: What it was used for.
+        label: Name of its class in the data; None where unknown.
+        predicted: Name of the class that the model gives it.
+    """
+
+    node: int
+    role: Role
+    label: str | None
+    predicted: str
+
+
+def facts_of(node: int, predicted: int, data: NodeData) -> NodeFacts:
+    """What is known of a node whose predicted class is given."""
+    label, names = int(data.y[node]), data.class_names
+    name = names[label] if label >= 0 else None
+    return NodeFacts(node, role_of(node, data), name, names[predicted])
+
+
+def find_node(name: str, data: NodeData) -> int:
+    """The row of the node that a user names; rows are counted from 0."""
+    last = data.graph.num_nodes - 1
+    digits = name.strip()
+    # Not `isdigit`, which takes superscripts for digits.
+    if not (digits.isascii() and digits.isdecimal()):
+        raise DataError(f"A node of {data.name} is a number from 0 to {last}, got {name!r}.")
+    # Compared by length first: whole numbers of thousands of digits cannot be read.
+    digits = digits.lstrip("0") or "0"
+    if len(digits) > len(str(last)) or int(digits) > last:
+        raise DataError(f"{data.name} has the nodes 0 to {last}; there is no node {name}.")
+    return int(digits)
+
+
+def role_of(node: int, data: NodeData) -> Role:
+    """What a node was used for."""
+    split = data.split
+    parts: dict[Role, Tensor] = {
+        "training": split.train,
+        "validation": split.val,
+        "test": split.test,
+    }
+    return next((role for role, nodes in parts.items() if bool((nodes == node).any())), "none")
+
+
+def neighbours_of(graph: Graph, node: int) -> Tensor:
+    """The nodes that an edge joins to this one, in either direction, ascending."""
+    sides = (graph,) if graph.is_symmetric else (graph, graph.transpose)
+    patterns = [side.adjacency.pattern for side in sides]
+    rows = [p.col[int(p.rowptr[node]) : int(p.rowptr[node + 1])] for p in patterns]
+    joined: Tensor = torch.cat(rows).long().unique()
+    return joined
+
+
+def distances_from(graph: Graph, node: int) -> Tensor:
+    """How many edges lie between a node and each other, whatever their direction; -1 if no path."""
+    distance = torch.full((graph.num_nodes,), -1, device=graph.device)
+    distance[node] = 0
+    source, target = graph.edge_index
+    for step in range(1, graph.num_nodes):
+        reached = distance == step - 1
+        beyond = torch.cat([source[reached[target]], target[reached[source]]])
+        beyond = beyond[distance[beyond] < 0]
+        if not beyond.numel():
+            break
+        distance[beyond] = step
+    return distance

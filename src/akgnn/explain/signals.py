@@ -1,0 +1,138 @@
+"""How smooth labels, features and hidden signals are along the edges of a graph.
+
+With L = I - D^-1/2 A D^-1/2, whose frequencies run from 0 (constant along edges) to 2 (changes sign
+at every edge), the share of high-frequency energy of a signal is
+
+    xᵀ L x / (2 xᵀ x)
+
+from 0 to 1, added up over the channels of x before the division. Nodes without edges have no
+frequency and are left out.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from scipy import sparse
+from torch import Tensor
+
+from akgnn.csr import CSR
+from akgnn.data.homophily import Homophily, homophily_among
+from akgnn.data.node_data import NodeData
+from akgnn.graph import Graph
+
+# Rows of a product that are held at a time.
+_ROWS = 2**12
+
+
+@dataclass(frozen=True)
+class EnergyShare:
+    """How much of a signal changes from node to neighbour.
+
+    Attributes:
+        share: Of high-frequency energy, from 0 to 1; NaN where no node has edges, all values are 0,
+            or edges have negative weights, which leave no frequencies.
+        expected: The mean share if the same values were dealt out to the nodes at random. Below it
+            a signal is smooth along edges, above it rough.
+        num_nodes: Nodes that have edges and so were counted.
+    """
+
+    share: float
+    expected: float
+    num_nodes: int
+
+
+@dataclass(frozen=True)
+class Signals:
+    """Whether edges of a graph join nodes that are alike.
+
+    Attributes:
+        train_homophily: Of the edges between training nodes: all that may be known before the test.
+        homophily: Of the edges between labelled nodes, those of the test among them.
+        labels: Of the classes, one channel each, on the graph of the labelled nodes; test labels
+            count too.
+        features: Of the features, on the whole graph; needs no labels.
+    """
+
+    train_homophily: Homophily
+    homophily: Homophily
+    labels: EnergyShare
+    features: EnergyShare
+
+
+def signals_of(data: NodeData) -> Signals:
+    """What the graph says of labels and features; for reading a finished run, not for choosing."""
+    labelled = (data.y >= 0).nonzero().view(-1)
+    classes = F.one_hot(data.y[labelled], data.num_classes)
+    return Signals(
+        train_homophily=data.train_homophily,
+        homophily=homophily_among(data.graph, data.y, labelled),
+        labels=high_frequency_share(data.graph, classes, labelled),
+        features=high_frequency_share(data.graph, data.x),
+    )
+
+
+def high_frequency_share(graph: Graph, x: Tensor | CSR, nodes: Tensor | None = None) -> EnergyShare:
+    """The share of high-frequency energy of a signal; a directed graph counts as undirected.
+
+    Args:
+        graph: The graph.
+        x: A signal, dense or sparse, one row a node, or one row for each of `nodes`.
+        nodes: Take these nodes and the edges between them; all nodes if not given.
+    """
+    nothing = EnergyShare(math.nan, math.nan, 0)
+    if graph.has_negative_weights:
+        return nothing
+    matrix = adjacency_of(graph)
+    if nodes is not None:
+        chosen = nodes.cpu().numpy()
+        matrix = matrix[chosen][:, chosen]
+    linked = np.flatnonzero(matrix.sum(1) > 0)
+    if not len(linked):
+        return nothing
+    matrix, values = normalised(matrix[linked][:, linked]), _as_array(x)[linked]
+    energy = float((values * values).sum())
+    if energy == 0:
+        return nothing
+    along_edges = 0.0
+    for start in range(0, len(linked), _ROWS):
+        rows = slice(start, start + _ROWS)
+        along_edges += float((values[rows] * (matrix[rows] @ values)).sum())
+    # Dealt out at random, two nodes have the mean product of two different rows in common.
+    sums = values.sum(0)
+    pairs = len(linked) * (len(linked) - 1)
+    by_chance = float(matrix.sum()) * (float((sums * sums).sum()) - energy) / pairs
+    return EnergyShare(
+        share=(1 - along_edges / energy) / 2,
+        expected=(1 - by_chance / energy) / 2,
+        num_nodes=len(linked),
+    )
+
+
+def adjacency_of(graph: Graph) -> "sparse.csr_array[np.float64]":
+    """The matrix A of the graph without directions."""
+    graph = graph.to("cpu").symmetrised()
+    pattern, weight = graph.adjacency.pattern, graph.edge_weight
+    value = np.ones(graph.num_edges) if weight is None else weight.numpy().astype(np.float64)
+    return sparse.csr_array((value, pattern.col.numpy(), pattern.rowptr.numpy()), pattern.shape)
+
+
+def normalised(matrix: "sparse.csr_array[np.float64]") -> "sparse.csr_array[np.float64]":
+    """D^-1/2 A D^-1/2; rows of isolated nodes stay empty."""
+    degree: NDArray[np.float64] = np.asarray(matrix.sum(1))
+    scale = 1 / np.sqrt(np.where(degree > 0, degree, 1))
+    return sparse.csr_array(matrix * scale[:, None] * scale)
+
+
+def _as_array(x: Tensor | CSR) -> Any:
+    """A signal in float64, sparse if it was."""
+    if isinstance(x, Tensor):
+        return x.detach().cpu().double().numpy()
+    pattern = x.to("cpu").pattern
+    value = torch.ones(x.num_entries) if x.value is None else x.value.cpu()
+    arrays = (value.double().numpy(), pattern.col.numpy(), pattern.rowptr.numpy())
+    return sparse.csr_array(arrays, pattern.shape)
