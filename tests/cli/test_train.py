@@ -337,6 +337,8 @@ def test_runs_killed_at_random_moments_resume_to_the_same_end(tmp_path):
         process.communicate()
         again = finish(out, *LONG, "--resume", "--checkpoint-seconds", "0")
         assert again == whole, f"kill {number}"
+        lines = [(path / "epochs.jsonl").read_bytes() for path in (out, tmp_path / "whole")]
+        assert lines[0] == lines[1], f"kill {number}"
 
 
 def test_seeds_killed_at_random_moments_resume_to_the_same_end(tmp_path):
