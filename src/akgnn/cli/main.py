@@ -12,6 +12,7 @@ import typer
 from akgnn import __version__
 from akgnn.cli.bench import bench
 from akgnn.cli.datasets import datasets
+from akgnn.cli.export import export
 from akgnn.cli.inspect import inspect
 from akgnn.cli.models import models
 from akgnn.cli.predict import predict
@@ -37,7 +38,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, predict, inspect, reproduce, report, bench, datasets, models):
+for command in (train, predict, inspect, export, reproduce, report, bench, datasets, models):
     app.command()(command)
 
 
