@@ -15,7 +15,8 @@ def test_version(capsys):
 
 
 @pytest.mark.parametrize(
-    "command", ["train", "predict", "inspect", "reproduce", "report", "bench", "datasets", "models"]
+    "command",
+    ["train", "predict", "inspect", "export", "reproduce", "report", "bench", "datasets", "models"],
 )
 def test_every_command_has_help_with_an_example(command, capsys):
     assert main([command, "--help"]) == 0
