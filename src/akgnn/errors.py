@@ -46,6 +46,10 @@ class CheckpointError(AkgnnError, ValueError):
     """A run folder whose files are damaged, or were not written by akgnn."""
 
 
+class ExportError(AkgnnError, RuntimeError):
+    """A model that cannot be exported, or whose exported file gives other answers."""
+
+
 class SpecError(AkgnnError, ValueError):
     """A file that describes an experiment and has a mistake in it."""
 

@@ -5,7 +5,7 @@ import pytest
 
 from akgnn import __version__
 from akgnn.cli import main as main_module
-from akgnn.cli.main import main
+from akgnn.cli.main import COMMANDS, main
 from akgnn.errors import DataError, DivergedError, InterruptedRunError, OutOfMemoryError
 
 
@@ -14,20 +14,7 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"akgnn {__version__}\n"
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "train",
-        "predict",
-        "inspect",
-        "explain",
-        "reproduce",
-        "report",
-        "bench",
-        "datasets",
-        "models",
-    ],
-)
+@pytest.mark.parametrize("command", [command.__name__ for command in COMMANDS])
 def test_every_command_has_help_with_an_example(command, capsys):
     assert main([command, "--help"]) == 0
     assert f"Example: akgnn {command}" in capsys.readouterr().out

@@ -349,6 +349,8 @@ def test_runs_killed_at_random_moments_resume_to_the_same_end(tmp_path):
         process.communicate()
         again = finish(out, *LONG, "--resume", "--checkpoint-seconds", "0")
         assert again == whole, f"kill {number}"
+        lines = [(path / "epochs.jsonl").read_bytes() for path in (out, tmp_path / "whole")]
+        assert lines[0] == lines[1], f"kill {number}"
 
 
 def test_seeds_killed_at_random_moments_resume_to_the_same_end(tmp_path):
@@ -451,3 +453,12 @@ def test_a_directed_graph_is_refused_with_ways_out(capsys, monkeypatch):
     assert "--direction symmetrised" in message
     assert "normalisation='row' or 'directed'" in message
     assert main(["train", "--set", "epochs=1", "--set", "normalisation=directed"]) == 0
+
+
+def test_an_unknown_tracker_or_an_address_is_refused_before_training(tmp_path, capsys):
+    out = str(tmp_path / "run")
+    assert main(["train", *TOY, "--out", out, "--track", "wandb"]) == 2
+    assert "Unknown tracker 'wandb'; choose from mlflow, tensorboard." in capsys.readouterr().err
+    assert main(["train", *TOY, "--out", out, "--track", "mlflow:http://localhost:5000"]) == 2
+    assert "A tracker writes to a local folder" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

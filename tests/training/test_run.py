@@ -53,6 +53,7 @@ def test_a_finished_run_can_be_read_again(folder):
     result = train_run(plan, plan.load(), folder)
     assert identical(read_result(folder), result)
     assert sorted(item.name for item in folder.path.iterdir()) == [
+        "epochs.jsonl",
         "run.json",
         "weights.safetensors",
     ]

@@ -13,6 +13,7 @@ from akgnn import __version__
 from akgnn.cli.bench import bench
 from akgnn.cli.datasets import datasets
 from akgnn.cli.explain import explain
+from akgnn.cli.export import export
 from akgnn.cli.init import init
 from akgnn.cli.inspect import inspect
 from akgnn.cli.models import models
@@ -40,10 +41,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_COMMANDS = (
-    train, tune, predict, init, inspect, explain, reproduce, report, bench, datasets, models,
+COMMANDS = (
+    train, tune, predict, init, inspect, explain, export, reproduce, report, bench, datasets,
+    models,
 )  # fmt: skip
-for command in _COMMANDS:
+for command in COMMANDS:
     app.command()(command)
 
 

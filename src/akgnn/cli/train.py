@@ -87,6 +87,11 @@ def train(
     force: bool = typer.Option(
         False, "--force", help="Train even where memory is estimated not to suffice."
     ),
+    track: list[str] = typer.Option(
+        [],
+        metavar="TRACKER[:FOLDER]",
+        help="Write every epoch for tensorboard or mlflow too, into a local folder; repeatable.",
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
     """Train a model and report its test accuracy.
@@ -103,6 +108,7 @@ def train(
         raise SettingsError(f"--checkpoint-seconds must be at least 0, got {checkpoint_seconds}.")
     if kernel is not None and model not in (None, "akgnn"):
         raise SettingsError(f"--kernel goes with the model akgnn; {model} has no kernel to choose.")
+    from akgnn.trackers.tracking import Tracking, find_tracker
     from akgnn.training.allocator import keep_freed_memory
     from akgnn.training.checkpoint import RunFolder
     from akgnn.training.device import choose_device
@@ -158,13 +164,15 @@ def train(
         # Any of their splits will do to load the data: each fold draws its own.
         plan = fold_plans(plan, folds)[0]
 
+    trackers = [find_tracker(text) for text in track]
     keep_freed_memory()
     data = _load(plan, data_root, place, force)
     choice = choose(candidates, data) if candidates else None
     plan = plan if choice is None else choice.chosen.plan
     plans = [plan] if several is None else [plan.with_seed(number) for number in several]
     plans = plans if folds is None else fold_plans(plan, folds)
-    with stop_requests() as should_stop, training_progress(len(plans)) as show:
+    tracking = Tracking(trackers, plans, folders)
+    with tracking, stop_requests() as should_stop, training_progress(len(plans)) as show:
         try:
             with memory_errors_explained(plan.preset, place, Sizes.of(data)):
                 outcomes = (train_runs if folds is None else train_folds)(
@@ -173,13 +181,14 @@ def train(
                     folders,
                     resume=resume,
                     checkpoint_seconds=checkpoint_seconds,
-                    after_epoch=partial(show, plan.preset.training.patience),
+                    after_epoch=tracking.after(partial(show, plan.preset.training.patience)),
                     should_stop=should_stop,
                 )
         except InterruptedRunError as error:
             raise InterruptedRunError(
                 f"{error} {_how_to_go_on(out, seed, seeds, folds)}"
             ) from error
+        tracking.end(outcomes)
     results = [outcome for outcome in outcomes if not isinstance(outcome, AkgnnError)]
     for plan, outcome in zip(plans, outcomes, strict=True):
         if isinstance(outcome, DivergedError):

@@ -331,8 +331,9 @@ class AKGNN(nn.Module):
         """READOUT(H^(0), …, H^(K)) with H^(0) = h, on a processor some channels at a time."""
         settings = self.settings
         is_whole = h.device.type != "cpu" or settings.readout == "concat" or settings.layer_dropout
-        rows, channels = h.shape[:-1].numel(), h.size(-1)
-        width = channels if is_whole else max(_FEWEST_CHANNELS, _NUMBERS_AT_ONCE // rows)
+        if is_whole or torch.compiler.is_exporting():
+            return self._read_out([h, *self._propagate(h, graph, noise)])
+        width = max(_FEWEST_CHANNELS, _NUMBERS_AT_ONCE // h.shape[:-1].numel())
         parts = [part.contiguous() for part in h.split(width, dim=-1)]
         mixed = [self._read_out([part, *self._propagate(part, graph, noise)]) for part in parts]
         return torch.cat(mixed, dim=-1)

@@ -23,7 +23,7 @@ from torch import Tensor
 from akgnn.errors import GraphError, SettingsError
 from akgnn.graph import Graph
 from akgnn.ops.composed import Normalisation, Weight, composed_step
-from akgnn.ops.neighbour_sum import check_signal
+from akgnn.ops.neighbour_sum import check_signal, neighbour_sum_reference
 from akgnn.ops.triton_backend import is_fused
 
 # Groups of fewer channels leave a GPU's threads idle in the fused op.
@@ -56,8 +56,12 @@ def adaptive_propagate(
         out_weight: v of either sign, of the nodes that a node's own edges lead to; row form only.
         normalisation: `"sym"` or `"row"`.
     """
-    given = (self_weight, neighbour_weight, out_weight)
-    weights = checked_weights(graph, h, normalisation, *(x for x in given if x is not None))
+    given = [x for x in (self_weight, neighbour_weight, out_weight) if x is not None]
+    if torch.compiler.is_exporting():
+        # An exported program has to be made of plain operations and to fit graphs of any size.
+        spread = [_spread(x, h.size(-1)) for x in given]
+        return adaptive_propagate_reference(graph, h, *spread, normalisation=normalisation)
+    weights = checked_weights(graph, h, normalisation, *given)
     groups = groups_if_fused(h, *weights)
     if groups is not None and out_weight is None:
         return _fused(graph, h, *weights, groups=groups, normalisation=normalisation)
@@ -125,10 +129,7 @@ def adaptive_propagate_reference(
     left, right = (c**-0.5, c**-0.5) if normalisation == "sym" else (1 / c, torch.ones_like(c))
     total = a * right * h
     for way, w in ways:
-        source, target = way.edge_index
-        weight = torch.ones_like(source) if way.edge_weight is None else way.edge_weight
-        messages = weight.to(h.dtype).unsqueeze(1) * (right * h)[source]
-        total = total + w * torch.zeros_like(h).index_add(0, target, messages)
+        total = total + w * neighbour_sum_reference(way, right * h)
     return torch.where(alone, h, left * total)
 
 

@@ -49,6 +49,9 @@ def adaptive_chain(
             them: about √K signals are held at a time instead of K, for one more forward pass.
     """
     check_rate("rate", rate)
+    if torch.compiler.is_exporting():
+        steps = [partial(_step, graph, a, w, 0.0, None, normalisation) for a, w in weights]
+        return _composed(steps, h, readout, recompute=False)
     layers = [checked_weights(graph, h, normalisation, *pair) for pair in weights]
     masks: list[Key | None] = [None] * len(layers)
     if keys is not None and rate > 0:

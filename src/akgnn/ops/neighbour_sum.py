@@ -31,9 +31,20 @@ def neighbour_sum(graph: Graph, h: Tensor) -> Tensor:
         graph: The graph whose adjacency A is.
         h: Node signals, shape (nodes, channels), or (replicas, nodes, channels).
     """
+    if torch.compiler.is_exporting():
+        return neighbour_sum_reference(graph, h)
     check_signal(graph, h)
     out: Tensor = _NeighbourSum.apply(graph, h)
     return out
+
+
+def neighbour_sum_reference(graph: Graph, h: Tensor) -> Tensor:
+    """The specification of `neighbour_sum`: edge by edge, left to autograd and to exporters."""
+    source, target = graph.edge_index
+    messages = h[source]
+    if graph.edge_weight is not None:
+        messages = graph.edge_weight.to(h.dtype).unsqueeze(1) * messages
+    return torch.zeros_like(h).index_add(0, target, messages)
 
 
 def check_signal(graph: Graph, h: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""Run folders: `run.json`, which says everything, and the weights beside it.
+"""Run folders: `run.json`, which says everything, and beside it the weights and `epochs.jsonl`.
 
 Files are written under another name, flushed to disk and then renamed. `run.json` names its
 weights file and that file's SHA-256, and is renamed last: a kill at any moment leaves the old
@@ -11,7 +11,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,13 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from akgnn.errors import CheckpointError, RunFolderError
+from akgnn.plain_json import without_nan
 from akgnn.training.folder_lock import folder_lock
 from akgnn.training.progress import Snapshot, Weights
 from akgnn.training.record import number, parse_history, reading, text
 
 RUN_FILE = "run.json"
+EPOCHS_FILE = "epochs.jsonl"
 FINAL_WEIGHTS = "weights.safetensors"
 FORMAT = "akgnn-run-2"
 # Records of the first format have no SHA-256 of their own.
@@ -171,6 +173,19 @@ class RunFolder:
             history, seconds = parse_history(content["history"]), number(content["seconds"])
         return Snapshot(parts["model"], parts["best"], parts["optimizer"], history, seconds)
 
+    def write_epochs(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Begin `epochs.jsonl` anew, with these epochs."""
+        self._replace(EPOCHS_FILE, _json_lines(rows))
+
+    def add_epochs(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Add epochs to `epochs.jsonl`; a kill meanwhile may cut off the last line."""
+        file = self.path / EPOCHS_FILE
+        try:
+            with file.open("ab") as stream:
+                stream.write(_json_lines(rows))
+        except OSError as error:
+            raise RunFolderError(f"Cannot write {file}: {error.strerror or error}.") from error
+
     def _replace(self, name: str, content: bytes) -> None:
         """Put a file in place in one step, after its content has reached the disk."""
         temporary = self.path / f".tmp-{os.getpid()}-{name}"
@@ -211,3 +226,7 @@ def _sha256(record: dict[str, Any]) -> str:
     except RecursionError as error:
         raise CheckpointError("The record of the run is nested too deeply.") from error
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _json_lines(rows: Sequence[dict[str, Any]]) -> bytes:
+    return "".join(json.dumps(without_nan(row)) + "\n" for row in rows).encode()

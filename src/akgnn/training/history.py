@@ -44,6 +44,10 @@ class History:
             if name not in OPTIONAL or (name in row and len(column) == epoch):
                 column.append(row[name])
 
+    def row(self, epoch: int) -> dict[str, Any]:
+        """One epoch, counted from 0, by the names of the columns that have entries."""
+        return {name: column[epoch] for name, column in vars(self).items() if column}
+
     def of_start(self, number: int) -> "History":
         """The epochs of one of several starts, as if it had been the only one."""
         kept = [epoch for epoch, start in enumerate(self.start) if start == number]

@@ -12,6 +12,7 @@ from akgnn.errors import AkgnnError, InterruptedRunError, RunFolderError
 from akgnn.models.registry import find_model
 from akgnn.models.replicas import can_stack
 from akgnn.training.checkpoint import FINAL_WEIGHTS, RunFolder
+from akgnn.training.epoch_lines import EpochLines
 from akgnn.training.history import History
 from akgnn.training.loop import FitResult, check_stopping
 from akgnn.training.many import fit_many, takes_replicas
@@ -121,7 +122,7 @@ def _train(
         # Asked once for all: where one stops, every state is kept.
         stops = should_stop()
         for each in trained:
-            runs[each.number].keep_epoch(each.snapshot, stops)
+            runs[each.number].keep_epoch(each, stops)
         if stops and trained:
             raise InterruptedRunError(f"Stopped after epoch {len(trained[0].history)}.")
 
@@ -162,6 +163,7 @@ class _KeptRun:
         self.start: Snapshot | None = None
         self.outcome: RunOutcome | None = None
         self.last_kept = time.monotonic()
+        self.lines: EpochLines | None = None
 
     def open(self, resume: bool, locks: ExitStack) -> None:
         """Make the folder, or read what it holds; it stays locked as long as `locks`."""
@@ -185,16 +187,23 @@ class _KeptRun:
             self.start = folder.read_snapshot(kept)
             if self.start is not None:
                 _check_snapshot(self.start, self.model, self.plan)
+            history = History() if self.start is None else self.start.history
+            self.lines = EpochLines(folder, history)
 
-    def keep_epoch(self, snapshot: Callable[[], Snapshot], stops: bool) -> None:
-        """Keep the state if it is time, or the last."""
-        now = time.monotonic()
-        if self.folder is not None and (stops or now - self.last_kept >= self.seconds):
-            self.folder.write_snapshot(self.content, snapshot())
+    def keep_epoch(self, trained: Trained, stops: bool) -> None:
+        """Keep the epoch, and the state if it is time, or the last."""
+        if self.folder is None or self.lines is None:
+            return
+        self.lines.take_in(trained.history)
+        if stops or time.monotonic() - self.last_kept >= self.seconds:
+            self.lines.flush()
+            self.folder.write_snapshot(self.content, trained.snapshot())
             self.last_kept = time.monotonic()
 
     def end(self, outcome: Outcome) -> None:
         """Keep the result with the best weights, or remember that the run failed and why."""
+        if self.lines is not None:
+            self.lines.flush()
         if not isinstance(outcome, FitResult):
             self.outcome = outcome
             if self.folder is not None:

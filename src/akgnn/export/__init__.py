@@ -1,0 +1,1 @@
+"""Trained models as files that run without akgnn: programs of torch.export, and ONNX."""

@@ -1,0 +1,124 @@
+"""Models as programs of torch.export: for one graph, or for any."""
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.export import Dim, ExportedProgram
+
+from akgnn.errors import ExportError
+from akgnn.export.edge_list import EdgeList
+from akgnn.graph import Graph
+
+# What a program for any graph is traced with; sizes of 0 and 1 would be taken for constants.
+_EDGES = ((0, 1, 1, 2, 3, 3), (1, 0, 2, 1, 3, 2))
+_NODES = 5
+
+# What torch raises where a model does something that it cannot follow.
+FAILURES = (RuntimeError, TypeError, ValueError, AttributeError, NotImplementedError)
+
+
+class OneGraph(nn.Module):
+    """A model and its graph, as a function of the features.
+
+    Args:
+        model: In evaluation mode.
+        graph: What it is evaluated on.
+    """
+
+    edge_index: Tensor
+    edge_weight: Tensor | None
+
+    def __init__(self, model: nn.Module, graph: Graph) -> None:
+        super().__init__()
+        self.model, self.num_nodes = model, graph.num_nodes
+        self.register_buffer("edge_index", graph.edge_index)
+        self.register_buffer("edge_weight", graph.edge_weight)
+        # Known to few models, and expensive.
+        self.frequency = graph.largest_frequency if _asks_frequency(model) else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Class scores (logits), shape (nodes, classes)."""
+        graph = EdgeList(self.edge_index, self.edge_weight, self.num_nodes, self.frequency)
+        return cast(Tensor, self.model(x, graph))
+
+
+class AnyGraph(nn.Module):
+    """A model as a function of features and edges.
+
+    Args:
+        model: In evaluation mode.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+        """Class scores (logits), shape (nodes, classes).
+
+        Edges as `Graph.edge_index` lists them: both directions of an undirected one, and none
+        twice. Self-loops are left out.
+        """
+        graph = EdgeList.without_loops(edge_index, edge_weight, x.size(0))
+        return cast(Tensor, self.model(x, graph))
+
+
+def program_for_graph(model: nn.Module, graph: Graph, num_features: int) -> ExportedProgram:
+    """A program of x alone; the graph is part of it."""
+    x = torch.zeros(graph.num_nodes, num_features)
+    return _exported(OneGraph(model, graph), (x,), None)
+
+
+def program_for_any_graph(
+    model: nn.Module, num_features: int, *, is_weighted: bool
+) -> ExportedProgram:
+    """A program of x and edge_index, and of edge_weight if weighted, for graphs of any size."""
+    nodes, edges = Dim("nodes"), Dim("edges")
+    inputs = [torch.rand(_NODES, num_features), torch.tensor(_EDGES)]
+    sizes = [{0: nodes}, {1: edges}]
+    if is_weighted:
+        inputs.append(torch.ones(len(_EDGES[0])))
+        sizes.append({0: edges})
+    return _exported(AnyGraph(model), tuple(inputs), tuple(sizes))
+
+
+def _exported(
+    module: nn.Module, inputs: tuple[Tensor, ...], sizes: tuple[dict[int, Dim], ...] | None
+) -> ExportedProgram:
+    try:
+        with torch.no_grad(), quietly("torch"):
+            program = torch.export.export(module.eval(), inputs, dynamic_shapes=sizes)
+    except ExportError:
+        raise
+    except FAILURES as error:
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        raise ExportError(f"torch.export cannot follow it: {reason[0].rstrip('.')}") from error
+    # They would be kept in the file, features and all.
+    program.example_inputs = None
+    return program
+
+
+def _asks_frequency(model: nn.Module) -> bool:
+    from akgnn.layers.cheb_conv import ChebConv
+
+    return any(isinstance(module, ChebConv) for module in model.modules())
+
+
+@contextmanager
+def quietly(*loggers: str) -> Iterator[None]:
+    """Inside, warnings and remarks of these packages on their own code are not shown."""
+    before = {name: logging.getLogger(name).level for name in loggers}
+    try:
+        for name in loggers:
+            logging.getLogger(name).setLevel(logging.ERROR)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for name, level in before.items():
+            logging.getLogger(name).setLevel(level)

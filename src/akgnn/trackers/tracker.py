@@ -1,0 +1,48 @@
+"""What is asked of a tracker."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from akgnn.errors import RunFolderError
+from akgnn.training.run import RunResult
+
+
+class Tracker(ABC):
+    """Takes down what runs come to; several may train side by side.
+
+    A run is told by its name. One that goes on after a stop has the name it had before, and begins
+    with the epoch after the last that was kept.
+    """
+
+    @abstractmethod
+    def open(self) -> None:
+        """Get ready before training begins, whose time is measured; refuse a folder that cannot be.
+
+        Nothing is written before.
+        """
+
+    @abstractmethod
+    def epoch(self, run: str, number: int, row: Mapping[str, float]) -> None:
+        """Take down an epoch, counted from 1: a number for each name."""
+
+    @abstractmethod
+    def end(self, run: str, result: RunResult) -> None:
+        """Take down the settings of a run that has finished, and what it came to."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Write what is left; runs without an end were stopped or have failed."""
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder of a tracker."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise RunFolderError(
+            f"Cannot write to the folder {folder}: {error.strerror or error}."
+        ) from error

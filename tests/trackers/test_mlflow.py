@@ -1,0 +1,98 @@
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from akgnn.cli.main import main
+from akgnn.errors import MissingExtraError, RunFolderError
+from akgnn.trackers.mlflow import MLflow
+from akgnn.training.plan import RunPlan, RunSettings
+from akgnn.training.train_runs import train_run
+
+TOY = ["--dataset", "csbm:num_nodes=150", "--set", "epochs=4", "--set", "hidden_channels=8"]
+
+
+@pytest.fixture(scope="module")
+def result():
+    plan = RunPlan.make(RunSettings(dataset="csbm:num_nodes=150"), {"epochs": 2})
+    return train_run(plan, plan.load())
+
+
+@pytest.fixture
+def tracker(tmp_path):
+    tracker = MLflow(tmp_path)
+    tracker.open()
+    return tracker
+
+
+def runs(folder):
+    # Only now: whoever imports it first decides whether it reports its use.
+    from mlflow.tracking import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
+    found = client.search_runs([client.get_experiment_by_name("akgnn").experiment_id])
+    for run in found:
+        points = client.get_metric_history(run.info.run_id, "loss/validation")
+        yield run, [(point.step, point.value) for point in points]
+
+
+def test_curves_settings_and_results_can_be_read_back(tmp_path, monkeypatch):
+    # A server that the environment names is none of our business.
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
+    assert main(["train", *TOY, "--seeds", "2", "--track", f"mlflow:{tmp_path}"]) == 0
+    found = list(runs(tmp_path))
+    assert sorted(run.data.params["run.seed"] for run, _ in found) == ["0", "1"]
+    for run, points in found:
+        assert run.info.status == "FINISHED"
+        assert [step for step, _ in points] == [1, 2, 3, 4]
+        assert {"lambda_max/layer 5", "test_accuracy"} <= set(run.data.metrics)
+        assert run.data.params["model.hidden_channels"] == "8"
+    assert os.environ["MLFLOW_DISABLE_TELEMETRY"] == "true"
+
+
+def test_a_run_that_goes_on_is_the_same_run_and_has_no_epoch_twice(tmp_path, tracker, result):
+    for number in (1, 2, 3):
+        tracker.epoch("run", number, {"loss/validation": number})
+    tracker.close()
+    ((run, points),) = runs(tmp_path)
+    assert run.info.status == "KILLED"
+    assert len(points) == 3
+    again = MLflow(tmp_path)
+    again.open()
+    for number in (3, 4):
+        again.epoch("run", number, {"loss/validation": number})
+    again.end("run", replace(result, fit=replace(result.fit, epochs=4)))
+    again.close()
+    ((run, points),) = runs(tmp_path)
+    assert points == [(1, 1), (2, 2), (3, 3), (4, 4)]
+    assert run.info.status == "FINISHED"
+
+
+def test_a_new_run_of_the_same_name_is_another(tmp_path, tracker, result):
+    for _ in range(2):
+        tracker.epoch("run", 1, {"loss/validation": 1})
+        tracker.end("run", result)
+    assert [points for _, points in runs(tmp_path)] == [[(1, 1)], [(1, 1)]]
+
+
+def test_many_numbers_are_written_in_parts(tmp_path, tracker):
+    for number in range(1, 1203):
+        tracker.epoch("run", number, {"loss/validation": number})
+    tracker.close()
+    ((_, points),) = runs(tmp_path)
+    assert len(points) == 1202
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunFolderError, match=r"Cannot write to the folder .*file"):
+        MLflow(tmp_path / "file" / "runs").open()
+
+
+@pytest.mark.parametrize("package", ["mlflow.tracking", "sqlalchemy"])
+def test_the_extra_is_named_where_a_package_is_missing(package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match=r"MLflow needs .*akgnn\[trackers\]"):
+        MLflow(Path("runs"))

@@ -1,0 +1,52 @@
+import sys
+from pathlib import Path
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from akgnn.cli.main import main
+from akgnn.errors import MissingExtraError, RunFolderError
+from akgnn.trackers.tensorboard import TensorBoard
+
+TOY = ["--dataset", "csbm:num_nodes=150", "--set", "epochs=4", "--set", "hidden_channels=8"]
+
+
+def read(folder):
+    (run,) = folder.iterdir()
+    return EventAccumulator(str(run)).Reload()
+
+
+def test_curves_settings_and_results_can_be_read_back(tmp_path):
+    assert main(["train", *TOY, "--track", f"tensorboard:{tmp_path}"]) == 0
+    events = read(tmp_path)
+    wanted = {"loss/train", "accuracy/validation", "lambda_max/layer 5", "neighbour_share/layer 1"}
+    assert wanted <= set(events.Tags()["scalars"])
+    assert [point.step for point in events.Scalars("loss/validation")] == [1, 2, 3, 4]
+    assert len(events.Scalars("result/test_accuracy")) == 1
+    hparams = events.summary_metadata["_hparams_/session_start_info"].plugin_data.content
+    assert b"model.num_layers" in hparams
+
+
+def test_a_run_that_goes_on_hides_the_epochs_it_trains_again(tmp_path):
+    for first in (1, 3):
+        tracker = TensorBoard(tmp_path)
+        tracker.open()
+        for number in range(first, first + 4):
+            tracker.epoch("run", number, {"loss/train": 10.0 * first + number})
+        tracker.close()
+    points = read(tmp_path).Scalars("loss/train")
+    assert [(point.step, point.value) for point in points] == [
+        (1, 11), (2, 12), (3, 33), (4, 34), (5, 35), (6, 36)
+    ]  # fmt: skip
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunFolderError, match=r"Cannot write to the folder .*file"):
+        TensorBoard(tmp_path / "file" / "runs").open()
+
+
+def test_the_extra_is_named_where_the_package_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(MissingExtraError, match=r"TensorBoard needs .*akgnn\[trackers\]"):
+        TensorBoard(Path("runs"))

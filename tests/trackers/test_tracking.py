@@ -1,0 +1,108 @@
+import pytest
+
+from akgnn.errors import SettingsError, UnknownNameError
+from akgnn.trackers.tensorboard import TensorBoard
+from akgnn.trackers.tracker import Tracker
+from akgnn.trackers.tracking import Tracking, find_tracker, run_name
+from akgnn.training.checkpoint import RunFolder
+from akgnn.training.plan import RunPlan, RunSettings
+from akgnn.training.train_runs import train_runs
+
+SETTINGS = {"epochs": 3, "hidden_channels": 8, "num_layers": 2}
+
+
+def make_plans(number=2, **changes):
+    which = RunSettings(dataset="csbm:num_nodes=150,homophily=0.8")
+    plan = RunPlan.make(which, {**SETTINGS, **changes})
+    return [plan.with_seed(seed) for seed in range(number)]
+
+
+class Notes(Tracker):
+    """Remembers what it is told."""
+
+    def __init__(self):
+        self.said = []
+
+    def open(self):
+        self.said.append("open")
+
+    def epoch(self, run, number, row):
+        self.said.append((run, number, row))
+
+    def end(self, run, result):
+        self.said.append((run, "end", result))
+
+    def close(self):
+        self.said.append("close")
+
+
+def test_every_tracker_hears_every_epoch_and_result():
+    notes, plans, shown = [Notes(), Notes()], make_plans(), []
+    tracking = Tracking(notes, plans, [None, None])
+    with tracking:
+        after = tracking.after(lambda run, history: shown.append((run, len(history))))
+        outcomes = train_runs(plans, plans[0].load(), after_epoch=after)
+        tracking.end(outcomes)
+    assert len(shown) == 6
+    assert notes[0].said == notes[1].said
+    assert (notes[0].said[0], notes[0].said[-1]) == ("open", "close")
+    for run, outcome in enumerate(outcomes):
+        said = [each for each in notes[0].said[1:-1] if each[0] == tracking.names[run]]
+        assert [number for _, number, _ in said] == [1, 2, 3, "end"]
+        assert said[-1][2] is outcome
+        assert [row["loss/validation"] for _, _, row in said[:-1]] == outcome.fit.history.val_loss
+        assert said[0][2]["lambda_max/layer 2"] == outcome.fit.history.lambda_max[0][1]
+
+
+def test_without_trackers_nothing_is_added():
+    def show(run, history):
+        pass
+
+    assert Tracking([], make_plans(), [None, None]).after(show) is show
+
+
+def test_a_run_that_had_finished_is_not_told_again(tmp_path):
+    plans, folders = make_plans(1), [RunFolder(tmp_path / "run")]
+    data, notes = plans[0].load(), Notes()
+    train_runs(plans, data, folders)
+    with Tracking([notes], plans, folders) as tracking:
+        outcomes = train_runs(
+            plans, data, folders, resume=True, after_epoch=tracking.after(lambda *_: None)
+        )
+        tracking.end(outcomes)
+    assert notes.said == ["open", "close"]
+
+
+def test_trackers_are_closed_when_training_fails():
+    notes = Notes()
+    with pytest.raises(ZeroDivisionError), Tracking([notes], make_plans(1), [None]):
+        raise ZeroDivisionError
+    assert notes.said == ["open", "close"]
+
+
+def test_a_name_stays_with_its_folder_and_suits_file_systems(tmp_path):
+    plan, other = make_plans()
+    name = run_name(plan, RunFolder(tmp_path / "a"))
+    assert name == run_name(plan, RunFolder(tmp_path / "b" / ".." / "a"))
+    assert name != run_name(plan, RunFolder(tmp_path / "b"))
+    assert name != run_name(other, RunFolder(tmp_path / "a"))
+    assert name.startswith("csbm-num_nodes-150-homophily-0.8-akgnn-paper-seed-0-")
+
+
+def test_a_tracker_is_found_by_name_with_or_without_a_folder(tmp_path):
+    found = find_tracker(f"tensorboard:{tmp_path}")
+    assert isinstance(found, TensorBoard)
+    assert found.folder == tmp_path
+    assert find_tracker("tensorboard").folder.name == "runs"
+    with pytest.raises(UnknownNameError, match=r"tensorboard\. Did you mean 'mlflow'"):
+        find_tracker("mlfow:x")
+
+
+@pytest.mark.parametrize(
+    "text", ["mlflow:http://server:5000", "mlflow:", "mlflow:sqlite:///x", "tensorboard:s3://a"]
+)
+def test_only_local_folders_will_do(text):
+    with pytest.raises(
+        SettingsError, match=r"writes to a local folder, as in (mlflow|tensorboard)"
+    ):
+        find_tracker(text)
