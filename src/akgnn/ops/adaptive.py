@@ -59,8 +59,8 @@ def adaptive_propagate(
     given = [x for x in (self_weight, neighbour_weight, out_weight) if x is not None]
     if torch.compiler.is_exporting():
         # An exported program has to be made of plain operations and to fit graphs of any size.
-        spread = [_spread(x, h.size(-1)) for x in given]
-        return adaptive_propagate_reference(graph, h, *spread, normalisation=normalisation)
+        weights = [spread(x, h.size(-1)) for x in given]
+        return adaptive_propagate_reference(graph, h, *weights, normalisation=normalisation)
     weights = checked_weights(graph, h, normalisation, *given)
     groups = groups_if_fused(h, *weights)
     if groups is not None and out_weight is None:
