@@ -131,6 +131,25 @@ def test_a_run_goes_on_from_any_folder(folder, tmp_path, monkeypatch, capsys):
     assert "not known" not in capsys.readouterr().out
 
 
+def test_nodes_go_by_their_ids_everywhere(run, folder, capsys):
+    first = rows_of(folder / "nodes.csv")[0]["id"]
+    assert main(["explain", str(run), first]) == 0
+    assert f"Node {first}" in capsys.readouterr().out
+    assert main(["explain", str(run), "nobody"]) == 2
+    assert "no node with the id 'nobody'; ids look like" in capsys.readouterr().err
+    assert main(["inspect", str(run), "--json"]) == 0
+    assert main(["report", str(run), "--out", str(folder / "page.html")]) == 0
+
+
+def test_settings_are_searched_for_own_tables_too(folder, tmp_path, capsys):
+    out = tmp_path / "tuned"
+    given = ["--nodes", str(folder / "nodes.csv"), "--edges", str(folder / "edges.csv")]
+    fixed = ["--set", "epochs=5", "--set", "hidden_channels=8"]
+    assert main(["tune", *given, *fixed, "--trials", "2", "--out", str(out)]) == 0
+    assert main(["train", "--config", str(out / "best.toml")]) == 0
+    assert "nodes: 120 nodes" in capsys.readouterr().out
+
+
 def test_changed_tables_are_noticed(data, tmp_path, capsys):
     write_tables(data, tmp_path)
     run = tmp_path / "run"

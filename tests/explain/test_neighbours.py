@@ -76,4 +76,4 @@ def test_the_neighbour_that_decides_is_found():
     ],
 )
 def test_effects_in_words(effect, says):
-    assert Neighbour(NodeFacts(0, "none", None, "a"), effect, "a").says == says
+    assert Neighbour(NodeFacts(0, "0", "none", None, "a"), effect, "a").says == says

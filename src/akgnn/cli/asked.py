@@ -9,6 +9,9 @@ from akgnn.cli.own_tables import table_settings
 from akgnn.errors import SettingsError
 
 if TYPE_CHECKING:
+    import torch
+
+    from akgnn.data.node_data import NodeData
     from akgnn.training.checkpoint import RunFolder
     from akgnn.training.plan import RunPlan
 
@@ -64,3 +67,30 @@ class Asked:
                 preset = kept.preset.updated(self.changes)
                 return RunPlan(kept.which.updated(self.run), preset, tables)
         return self.plan()
+
+
+def load_data(
+    plan: "RunPlan", data_root: Path | None, device: "torch.device", force: bool
+) -> "NodeData":
+    """The data on their device, if training is to fit beside them."""
+    from akgnn.data.catalogue import large_settings
+    from akgnn.training.memory import Sizes
+    from akgnn.training.memory_check import check_memory, memory_errors_explained
+
+    large = large_settings(plan.which.dataset)
+    if large is not None and not force:
+        check_memory(plan.preset, Sizes.expected(large), device, is_loaded=False)
+    with memory_errors_explained(plan.preset, device):
+        data = plan.load(data_root, device)
+    if not force:
+        check_memory(plan.preset, Sizes.of(data), device)
+    return data
+
+
+def parsed_changes(changes: list[str]) -> dict[str, str]:
+    """What `--set` says, given as NAME=VALUE each."""
+    pairs = [change.partition("=") for change in changes]
+    for name, equals, _ in pairs:
+        if not (name and equals):
+            raise SettingsError(f"Write --set NAME=VALUE, such as num_layers=8; got {name!r}.")
+    return {name: value for name, _, value in pairs}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def explain(
     run: Path = typer.Argument(help="Folder of a finished run."),
-    node: str = typer.Argument(help="The node: its row, counted from 0."),
+    node: str = typer.Argument(help="The node: its id or, of data without ids, its row from 0 on."),
     top: int = typer.Option(10, min=1, help="How many neighbours and further nodes to show."),
     data_root: Path | None = typer.Option(None, help="Folder of other data sets.  [$AKGNN_DATA]"),
     device: str = typer.Option("auto", help="auto, cpu, cuda or cuda:1."),
@@ -51,7 +51,7 @@ def explain(
 def _print_class(found: "Explanation") -> None:
     facts, predicted, runner_up = found.facts, found.predicted, found.runner_up
     used = "" if facts.role == "none" else f" ({facts.role})"
-    print(f"Node {facts.node}{used}: {_percent(predicted)}; next {_percent(runner_up)}.")
+    print(f"Node {facts.name}{used}: {_percent(predicted)}; next {_percent(runner_up)}.")
     if facts.label is None:
         print("Its label is not known.")
     else:
@@ -71,8 +71,7 @@ def _print_neighbours(found: "Explanation", shown: Sequence["Neighbour"]) -> Non
         return
     print(f"\nWhat each neighbour adds to the log-odds of {found.predicted.name}:")
     rows = [
-        [str(n.facts.node), *_class_of(n.facts), signed(n.effect, 2), _says(n, found)]
-        for n in shown
+        [n.facts.name, *_class_of(n.facts), signed(n.effect, 2), _says(n, found)] for n in shown
     ]
     print_table(["neighbour", "class", "known from", "effect", ""], rows, "lllrl")
     hidden, unseen = len(found.neighbours) - len(shown), found.num_neighbours
@@ -103,7 +102,7 @@ def _print_reach(found: "Explanation") -> None:
     print_table(columns, [["features add", *(signed(value, 2) for value in found.by_distance)]])
     if found.far:
         print("\nNodes behind the neighbours that add most:")
-        rows = [[str(far.facts.node), str(far.distance), *_far(far)] for far in found.far]
+        rows = [[far.facts.name, str(far.distance), *_far(far)] for far in found.far]
         print_table(["node", "edges away", "class", "known from", "features add"], rows, "lrllr")
     print(f"\n{_EXPLAINED}")
 

@@ -33,7 +33,7 @@ def print_insight(insight: "Insight", run: Path) -> None:
         print("\nTraining labels that it does not believe although it has seen them:")
         _print_suspects(trained)
     if insight.suspects:
-        first = insight.suspects[0].node
+        first = insight.suspects[0].name
         print(f"\nWhy a node gets its class: akgnn explain {quote(str(run))} {first}")
 
 
@@ -54,7 +54,7 @@ def _print_classes(scores: Sequence["ClassScore"]) -> None:
 def _print_suspects(suspects: Sequence["Suspect"]) -> None:
     rows = [
         [
-            str(suspect.node),
+            suspect.name,
             "–" if suspect.role == "none" else suspect.role,
             suspect.label,
             number(100 * suspect.probability),

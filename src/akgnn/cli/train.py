@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from akgnn.cli import own_tables
-from akgnn.cli.asked import Asked
+from akgnn.cli.asked import Asked, load_data, parsed_changes
 from akgnn.cli.auto import choice_object, choose, print_choice
 from akgnn.cli.folds import check_folds, show_folds
 from akgnn.cli.kernel_lines import kernel_columns, kernel_lines, no_edges
@@ -27,9 +27,6 @@ from akgnn.errors import (
 from akgnn.settings import MOST_RUNS
 
 if TYPE_CHECKING:
-    import torch
-
-    from akgnn.data.node_data import NodeData
     from akgnn.training.plan import RunPlan
     from akgnn.training.run import RunResult
 
@@ -151,7 +148,7 @@ def train(
             option = "--seeds" if folds is None else "--folds"
             raise RunFolderError(f"{out} holds a single run; {option} needs a folder of its own.")
     named = {} if kernel is None else {"kernel": kernel}
-    asked = Asked(given, tables, config, {**named, **_parsed(changes)})
+    asked = Asked(given, tables, config, {**named, **parsed_changes(changes)})
     candidates: list[RunPlan] = []
     if model == AUTO:
         asked = replace(asked, run={name: given[name] for name in given if name != "model"})
@@ -166,7 +163,7 @@ def train(
 
     trackers = [find_tracker(text) for text in track]
     keep_freed_memory()
-    data = _load(plan, data_root, place, force)
+    data = load_data(plan, data_root, place, force)
     choice = choose(candidates, data) if candidates else None
     plan = plan if choice is None else choice.chosen.plan
     plans = [plan] if several is None else [plan.with_seed(number) for number in several]
@@ -230,32 +227,6 @@ def summary_of(results: Sequence["RunResult"]) -> dict[str, Any]:
         "ci95": list(summary.ci95),
         "runs": runs,
     }
-
-
-def _load(
-    plan: "RunPlan", data_root: Path | None, device: "torch.device", force: bool
-) -> "NodeData":
-    """The data on their device, if training is to fit beside them."""
-    from akgnn.data.catalogue import large_settings
-    from akgnn.training.memory import Sizes
-    from akgnn.training.memory_check import check_memory, memory_errors_explained
-
-    large = large_settings(plan.which.dataset)
-    if large is not None and not force:
-        check_memory(plan.preset, Sizes.expected(large), device, is_loaded=False)
-    with memory_errors_explained(plan.preset, device):
-        data = plan.load(data_root, device)
-    if not force:
-        check_memory(plan.preset, Sizes.of(data), device)
-    return data
-
-
-def _parsed(changes: list[str]) -> dict[str, str]:
-    pairs = [change.partition("=") for change in changes]
-    for name, equals, _ in pairs:
-        if not (name and equals):
-            raise SettingsError(f"Write --set NAME=VALUE, such as num_layers=8; got {name!r}.")
-    return {name: value for name, _, value in pairs}
 
 
 def _how_to_go_on(out: Path | None, seed: int | None, seeds: int | None, folds: int | None) -> str:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from akgnn.cli import own_tables
+from akgnn.cli.asked import Asked, load_data, parsed_changes
 from akgnn.cli.output import data_line, print_json, print_table
 from akgnn.cli.progress import training_progress
 from akgnn.cli.stopping import stop_requests
-from akgnn.cli.train import _load, _parsed
 from akgnn.errors import MissingExtraError, SettingsError
 from akgnn.settings import MOST_RUNS
 
@@ -23,8 +24,16 @@ _PAGE = "tuning.html"
 
 def tune(
     dataset: str | None = typer.Option(None, help="Data set; `akgnn datasets` lists them.  [cora]"),
+    nodes: Path | None = own_tables.NODES,
+    edges: Path | None = own_tables.EDGES,
+    label: str | None = own_tables.LABEL,
+    config: Path | None = typer.Option(
+        None, help="Settings file to start from, also of tables; `akgnn init` writes one."
+    ),
     split: str | None = typer.Option(
-        None, help="public, public-3, 20-per-class, 60/20/20 or fold-0-of-5.  [the data set's own]"
+        None,
+        help="public, public-3, 20-per-class, 60/20/20, fold-0-of-5, or a column of your nodes.  "
+        "[the data set's own; 60/20/20]",
     ),
     split_seed: int | None = typer.Option(None, help="Seed of a random split.  [0]"),
     features: str | None = typer.Option(None, help="auto, raw or row-normalised.  [auto]"),
@@ -56,7 +65,6 @@ def tune(
         raise SettingsError(f"--trials must be from 1 to {MOST_RUNS}, got {trials}.")
     from akgnn.training.allocator import keep_freed_memory
     from akgnn.training.device import choose_device
-    from akgnn.training.plan import RunPlan, RunSettings
     from akgnn.training.run import describe
     from akgnn.tuning.search import tune as search_settings
     from akgnn.tuning.study import check_optuna
@@ -73,11 +81,12 @@ def tune(
         "seed": seed,
     }
     given = {name: value for name, value in options.items() if value is not None}
-    fixed = _parsed(changes)
-    plan = RunPlan.make(RunSettings.from_mapping(given), fixed)
+    fixed = parsed_changes(changes)
+    tables = {"nodes": nodes, "edges": edges, "label": label}
+    plan = Asked(given, tables, config, fixed).plan()
     place = choose_device(device)
     keep_freed_memory()
-    data = _load(plan, data_root, place, force=True)
+    data = load_data(plan, data_root, place, force=True)
     with stop_requests() as should_stop, training_progress(trials) as show:
         search = search_settings(
             plan,

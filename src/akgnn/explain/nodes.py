@@ -1,16 +1,18 @@
 """One node of a graph: found by what its user calls it, with its role and its neighbours."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from akgnn.data.node_data import NodeData
-from akgnn.errors import DataError
+from akgnn.errors import DataError, UnknownNameError
 from akgnn.graph import Graph
 
 Role = Literal["training", "validation", "test", "none"]
+# So many ids an error lists.
+_FEW = 20
 
 
 @dataclass(frozen=True)
@@ -19,12 +21,14 @@ class NodeFacts:
 
     Attributes:
         node: Its row.
+        name: Its own id where the data have ids, else its row.
         role: What it was used for.
         label: Name of its class in the data; None where unknown.
         predicted: Name of the class that the model gives it.
     """
 
     node: int
+    name: str
     role: Role
     label: str | None
     predicted: str
@@ -34,11 +38,23 @@ def facts_of(node: int, predicted: int, data: NodeData) -> NodeFacts:
     """What is known of a node whose predicted class is given."""
     label, names = int(data.y[node]), data.class_names
     name = names[label] if label >= 0 else None
-    return NodeFacts(node, role_of(node, data), name, names[predicted])
+    return NodeFacts(node, name_of(node, data), role_of(node, data), name, names[predicted])
+
+
+def name_of(node: int, data: NodeData) -> str:
+    """What a user calls a node: its own id where the data have ids, else its row."""
+    return str(node) if data.ids is None else str(_plain(data.ids[node]))
+
+
+def _plain(value: Any) -> Any:
+    """An id out of the wrapping that it has in a column."""
+    return value.as_py() if hasattr(value, "as_py") else value
 
 
 def find_node(name: str, data: NodeData) -> int:
-    """The row of the node that a user names; rows are counted from 0."""
+    """The row of the node that a user names, by its own id or by its row, counted from 0."""
+    if data.ids is not None:
+        return _find_id(name, data)
     last = data.graph.num_nodes - 1
     digits = name.strip()
     # Not `isdigit`, which takes superscripts for digits.
@@ -49,6 +65,18 @@ def find_node(name: str, data: NodeData) -> int:
     if len(digits) > len(str(last)) or int(digits) > last:
         raise DataError(f"{data.name} has the nodes 0 to {last}; there is no node {name}.")
     return int(digits)
+
+
+def _find_id(name: str, data: NodeData) -> int:
+    assert data.ids is not None
+    ids = [str(_plain(value)) for value in data.ids]
+    if name in ids:
+        return ids.index(name)
+    raise (
+        UnknownNameError("node", name, ids)
+        if len(ids) <= _FEW
+        else DataError(f"{data.name} has no node with the id {name!r}; ids look like {ids[0]!r}.")
+    )
 
 
 def role_of(node: int, data: NodeData) -> Role:

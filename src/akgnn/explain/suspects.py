@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from akgnn.data.node_data import NodeData
-from akgnn.explain.nodes import Role, neighbours_of, role_of
+from akgnn.explain.nodes import Role, name_of, neighbours_of, role_of
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,7 @@ class Suspect:
 
     Attributes:
         node: Its row.
+        name: Its own id where the data have ids, else its row.
         role: What the node was used for. The model has seen the labels of training nodes and gives
             in to them, so one that it still does not believe stands out.
         label: Name of the class that the data give it.
@@ -27,6 +28,7 @@ class Suspect:
     """
 
     node: int
+    name: str
     role: Role
     label: str
     predicted: str
@@ -69,6 +71,7 @@ def _suspect(node: int, probability: Tensor, data: NodeData) -> Suspect:
     names = data.class_names
     return Suspect(
         node,
+        name_of(node, data),
         role_of(node, data),
         names[label],
         names[predicted],
