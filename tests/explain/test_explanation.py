@@ -51,10 +51,12 @@ def test_as_json_it_is_flat():
     content = json.loads(json.dumps(explain_node(Smoothing(), star(), 0).to_dict()))
     assert content["node"] == 0
     assert set(content["neighbours"][0]) == {
-        *("node", "role", "label", "predicted", "effect", "without", "says")
+        *("node", "name", "role", "label", "predicted", "effect", "without", "says")
     }
     assert content["neighbours"][0]["says"] == "speaks for"
-    assert set(content["far"][0]) == {"node", "role", "label", "predicted", "distance", "effect"}
+    assert set(content["far"][0]) == {
+        *("node", "name", "role", "label", "predicted", "distance", "effect")
+    }
     assert content["predicted"] == "b"
 
 
