@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from akgnn.errors import AkgnnError
+from akgnn.version import __version__
 
 if TYPE_CHECKING:
     from akgnn.csr import CSR
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from akgnn.training.loop import FitResult, fit
     from akgnn.training.many import fit_many
     from akgnn.training.settings import TrainSettings
-
-__version__ = "0.1.0"
 
 _HOME = {
     "AKConv": "akgnn.layers.ak_conv",

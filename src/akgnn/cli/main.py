@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import typer
 
-from akgnn import __version__
 from akgnn.cli.bench import bench
 from akgnn.cli.datasets import datasets
 from akgnn.cli.explain import explain
@@ -26,6 +25,7 @@ from akgnn.errors import (
     InterruptedRunError,
     OutOfMemoryError,
 )
+from akgnn.version import __version__
 
 # Not the fault of what was asked for.
 _FAILURES = (DivergedError, FailedRunsError, InterruptedRunError, OutOfMemoryError)

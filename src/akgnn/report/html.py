@@ -13,11 +13,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from akgnn import __version__
 from akgnn.errors import MissingExtraError, RunFolderError
 from akgnn.plain_json import without_nan
 from akgnn.report import values
 from akgnn.report.page import Page
+from akgnn.version import __version__
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from torch import nn
 
-import akgnn
 from akgnn.data.node_data import NodeData
 from akgnn.errors import RunFolderError
 from akgnn.models.registry import build_model
@@ -27,6 +26,7 @@ from akgnn.training.record import (
     text,
     whole,
 )
+from akgnn.version import __version__
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def versions() -> dict[str, str]:
     """Of everything that computes."""
     return {
         "python": platform.python_version(),
-        "akgnn": akgnn.__version__,
+        "akgnn": __version__,
         "torch": torch.__version__,
         "numpy": np.__version__,
         "platform": platform.platform(),
