@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from akgnn.data.homophily import Homophily
 from akgnn.explain.signals import EnergyShare, Signals
+from akgnn.report.words import homophily_words
 
 # How far a share must lie from what it is compared with, as a part of that.
 MARGIN = 0.1
@@ -29,7 +30,9 @@ def signal_words(signals: Signals, smoothing: Sequence[float] = ()) -> list[str]
     """
     if not signals.features.num_nodes and not signals.labels.num_nodes:
         return []
-    sentences = [*_homophily(signals.homophily)]
+    # Beside kernels it stands among the words about these.
+    sentences = [] if smoothing else [homophily_words(signals.train_homophily)]
+    sentences += _homophily(signals.homophily)
     sentences += _energy("labels", signals.labels, _LABELS)
     sentences += _energy("features", signals.features, _FEATURES)
     known = [share for share in smoothing if not math.isnan(share)]
@@ -43,7 +46,7 @@ def signal_words(signals: Signals, smoothing: Sequence[float] = ()) -> list[str]
 _LABELS = {
     -1: "classes are smooth along edges, and averaging neighbours keeps what tells them apart",
     0: "edges say little about classes",
-    1: "classes are rough along edges: averaging neighbours blurs them, subtracting keeps them",
+    1: "classes are rough along edges, so averaging blurs them and subtracting keeps them",
 }
 _FEATURES = {
     -1: "linked nodes have like features",
