@@ -7,6 +7,7 @@ import pytest
 from akgnn.cli.main import main
 from akgnn.data.catalogue import load_dataset
 from akgnn.explain import explanation
+from run_files import rewrite
 
 DATA = "csbm:num_nodes=200,degree=4"
 
@@ -139,7 +140,7 @@ def changed(run, folder, change):
     shutil.copytree(run, folder)
     content = json.loads((folder / "run.json").read_text())
     change(content)
-    (folder / "run.json").write_text(json.dumps(content))
+    rewrite(folder / "run.json", content)
     return folder
 
 
