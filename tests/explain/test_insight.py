@@ -68,4 +68,4 @@ def test_it_can_be_written_as_json(model, data):
     content = json.loads(json.dumps(without_nan(insight_of(model, data).to_dict())))
     assert content["calibration_gap"] > 0
     assert content["signals"]["labels"]["num_nodes"] <= 200
-    assert len(content["reliability"]) == 10
+    assert len(content["reliability"]) == 15

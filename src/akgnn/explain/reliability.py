@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-_BINS = 10
+from akgnn.training.metrics import CALIBRATION_BINS
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,9 @@ class ReliabilityBin:
     accuracy: float
 
 
-def reliability_bins(probability: Tensor, y: Tensor, *, bins: int = _BINS) -> list[ReliabilityBin]:
+def reliability_bins(
+    probability: Tensor, y: Tensor, *, bins: int = CALIBRATION_BINS
+) -> list[ReliabilityBin]:
     """Nodes by how sure the model is of them, in bins of equal width from 0 to 1.
 
     Args:

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 # Of the calibration error.
-_BINS = 15
+CALIBRATION_BINS = 15
 
 
 def cross_entropy(logits: Tensor, y: Tensor, class_weight: Tensor | None = None) -> Tensor:
@@ -54,12 +54,12 @@ def calibration_error(logits: Tensor, y: Tensor) -> float:
     NaN where there are no nodes.
     """
     probability, predicted = logits.double().softmax(1).max(1)
-    edges = torch.linspace(0, 1, _BINS + 1, dtype=torch.float64, device=y.device)
+    edges = torch.linspace(0, 1, CALIBRATION_BINS + 1, dtype=torch.float64, device=y.device)
     # A probability on an edge belongs to the bin below it.
     bins = torch.bucketize(probability, edges[1:-1])
     surplus = probability - (predicted == y).double()
     # Mean distance times number of nodes is the sum of the surplus.
-    sums = surplus.new_zeros(_BINS).index_add_(0, bins, surplus)
+    sums = surplus.new_zeros(CALIBRATION_BINS).index_add_(0, bins, surplus)
     return 100 * float(sums.abs().sum()) / y.numel() if y.numel() else math.nan
 
 
