@@ -11,7 +11,7 @@ from akgnn.data.splits import Split
 from akgnn.data.tables.arrow import pa
 from akgnn.data.tables.columns import feature_columns, id_column, label_column, named_column
 from akgnn.data.tables.content_hash import content_sha256
-from akgnn.data.tables.features import learn_recipe
+from akgnn.data.tables.features import build_features, learn_recipe
 from akgnn.data.tables.ids import check_unique, checked_ids, output_ids
 from akgnn.data.tables.labels import encode_labels
 from akgnn.data.tables.recipe import FeatureRecipe
@@ -87,8 +87,10 @@ def assemble(
     y, class_names = encode_labels(table, label)
     built = graph_of(table, ids)
     graph = built.graph
-    recipe = learn_recipe(table, chosen, standardise=settings.standardise, missing=settings.missing)
-    x = recipe.apply(table, graph)
+    recipe, columns = learn_recipe(
+        table, chosen, standardise=settings.standardise, missing=settings.missing
+    )
+    x = build_features(recipe, columns, graph)
     data = NodeData(
         name=name,
         x=x,

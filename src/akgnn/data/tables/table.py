@@ -79,6 +79,7 @@ class TableSource:
     def __post_init__(self) -> None:
         if not self.columns:
             raise DataError(f"{self.name} has no columns.")
+        seen: dict[str, int] = {}
         for number, name in enumerate(self.columns, start=1):
             if not name.strip():
                 raise DataError(
@@ -90,11 +91,10 @@ class TableSource:
                     f"{self.name}: the name of column {number}, {name[:40]!r}, holds a control "
                     "character."
                 )
-            if self.columns.index(name) < number - 1:
-                first = self.columns.index(name) + 1
+            if seen.setdefault(name, number) != number:
                 raise DataError(
-                    f"{self.name}: columns {first} and {number} are both called {name!r}; rename "
-                    "one of them."
+                    f"{self.name}: columns {seen[name]} and {number} are both called {name!r}; "
+                    "rename one of them."
                 )
 
     def read(self, columns: Sequence[str], text: Collection[str] = ()) -> Table:
