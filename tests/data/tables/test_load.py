@@ -1,11 +1,16 @@
+import csv
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from akgnn.csr import CSR
 from akgnn.data.tables.load import load_tables
@@ -155,6 +160,38 @@ def test_edges_to_unknown_ids_are_dropped_on_request_and_counted(nodes, write):
     data = load(nodes, str(edges), unknown_ids="drop").data
     assert data.graph.num_edges == 2
     assert data.source["dropped"] == "2 edges to unknown ids"
+
+
+# As pyarrow.csv reads them: text without line ends or zero bytes.
+TEXTS = st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), min_size=1, max_size=6)
+
+
+@given(
+    ids=st.lists(TEXTS, min_size=4, max_size=9, unique=True),
+    ends=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=20),
+    number=st.lists(st.floats(-1e9, 1e9) | st.none(), min_size=9, max_size=9),
+)
+def test_any_ids_and_edges_come_through_a_csv(ids, ends, number):
+    number[0] = 1.0
+    pairs = {(i % len(ids), j % len(ids)) for i, j in ends}
+    with tempfile.TemporaryDirectory() as folder:
+        nodes, edges = Path(folder, "n.csv"), Path(folder, "e.csv")
+        with nodes.open("w", encoding="utf-8", newline="") as stream:
+            write = csv.writer(stream).writerow
+            write(["id", "label", "size"])
+            for k, (name, value) in enumerate(zip(ids, number, strict=False)):
+                write([name, "ab"[k % 2], value])
+        with edges.open("w", encoding="utf-8", newline="") as stream:
+            write = csv.writer(stream).writerow
+            write(["source", "target"])
+            for i, j in pairs:
+                write([ids[i], ids[j]])
+        tables = load(str(nodes), str(edges), split="50/50/0", direction="kept")
+    assert tables.ids.to_pylist() == ids
+    found = tables.data.graph.edge_index.T.tolist()
+    assert {tuple(pair) for pair in found} == {(i, j) for i, j in pairs if i != j}
+    for value, feature in zip(number, tables.data.x[:, 0].tolist(), strict=False):
+        assert value is None or feature == pytest.approx(value, rel=1e-6)
 
 
 def test_an_unknown_direction_is_refused(nodes, edges):

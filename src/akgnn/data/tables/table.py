@@ -9,7 +9,7 @@ from akgnn.errors import DataError
 
 # Longer texts are no ids, labels or categories; most often a quote was left open.
 _LONGEST_TEXT = 1000
-_CONTROL = r"[\x00-\x1f\x7f]"
+_CONTROL = r"\p{Cc}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +88,8 @@ class TableSource:
                 )
             if not name.isprintable():
                 raise DataError(
-                    f"{self.name}: the name of column {number}, {name[:40]!r}, holds a control "
-                    "character."
+                    f"{self.name}: the name of column {number}, {name[:40]!r}, holds a "
+                    "character that cannot be printed."
                 )
             if seen.setdefault(name, number) != number:
                 raise DataError(
