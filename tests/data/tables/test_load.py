@@ -4,6 +4,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -11,8 +12,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow.csv import write_csv
 
 from akgnn.csr import CSR
+from akgnn.data.bundled import load_bundled
 from akgnn.data.tables.load import load_tables
 from akgnn.data.tables.settings import TableSettings
 from akgnn.errors import UnknownNameError
@@ -153,6 +156,33 @@ def test_a_bag_of_words_stays_sparse(edges):
     x = load_tables(TableSettings(), nodes=nodes, edges=links).data.x
     assert isinstance(x, CSR)
     assert torch.equal(x.to_dense(), words.float())
+
+
+def test_cora_comes_through_csv_files_unchanged(tmp_path):
+    cora = load_bundled("cora")
+    ids = [f"paper {k:04d}" for k in range(2708)]
+    part = [""] * 2708
+    for name in ("train", "val", "test"):
+        for node in getattr(cora.split, name).tolist():
+            part[node] = name
+    words = cora.x.to_dense().to(torch.uint8).numpy()
+    source, target = cora.graph.edge_index.numpy()
+    columns = {
+        "id": ids,
+        "label": [cora.class_names[label] for label in cora.y.tolist()],
+        "part": part,
+        **{f"word {k}": words[:, k] for k in range(1433)},
+    }
+    once = source < target
+    links = {"a": np.array(ids)[source[once]], "b": np.array(ids)[target[once]]}
+    for name, table in (("nodes", columns), ("edges", links)):
+        write_csv(pa.table(table), tmp_path / f"{name}.csv")
+    data = load(str(tmp_path / "nodes.csv"), str(tmp_path / "edges.csv"), split="part").data
+    assert torch.equal(data.graph.edge_index, cora.graph.edge_index)
+    assert torch.equal(data.x.pattern.col, cora.x.pattern.col)
+    assert torch.equal(data.x.pattern.rowptr, cora.x.pattern.rowptr)
+    assert data.split.fingerprint == cora.split.fingerprint
+    assert [data.class_names[k] for k in data.y] == [cora.class_names[k] for k in cora.y]
 
 
 def test_edges_to_unknown_ids_are_dropped_on_request_and_counted(nodes, write):
