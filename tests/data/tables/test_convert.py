@@ -144,6 +144,17 @@ def test_sparse_features_stay_sparse():
     assert from_scipy(sparse.eye_array(6, k=1), None, LABELS, split="50/50/0").num_features == 2
 
 
+@pytest.mark.parametrize("x", [["a"] * 6, np.zeros(6), [[1], [2, 3]]])
+def test_features_beside_a_scipy_matrix_are_numbers_in_rows(x):
+    with pytest.raises(DataError, match="x must"):
+        from_scipy(sparse.eye_array(6, k=1), x, LABELS, split="50/50/0")
+
+
+def test_features_of_pyg_data_are_a_matrix():
+    with pytest.raises(DataError, match="x of the PyG data"):
+        from_pyg(pyg_data(x=torch.zeros(6)))
+
+
 @pytest.mark.parametrize("y", [None, ["a", "b"], [["a"]] * 6])
 def test_a_scipy_matrix_needs_a_label_a_node(y):
     with pytest.raises(DataError, match="a label for each of the 6 nodes"):

@@ -4,7 +4,7 @@ import pytest
 import torch
 from scipy import sparse
 
-from akgnn.data.tables.features import as_csr, learn_recipe
+from akgnn.data.tables.features import as_csr, learn_recipe, typed_columns
 from akgnn.data.tables.recipe import CategoryColumn, NumberColumn
 from akgnn.data.tables.table import Table, row_number
 from akgnn.errors import DataError
@@ -13,9 +13,9 @@ from akgnn.graph import Graph
 
 def learn(standardise=False, missing="fill", **columns):
     table = Table("n.csv", pa.table(columns), row_number)
-    recipe = learn_recipe(table, list(columns), standardise=standardise, missing=missing)
-    rows = len(table)
-    graph = Graph.from_edge_index(torch.zeros(2, 0, dtype=torch.int64), num_nodes=rows)
+    recipe, typed = learn_recipe(table, list(columns), standardise=standardise, missing=missing)
+    assert typed.equals(typed_columns(recipe, table))
+    graph = Graph.from_edge_index(torch.zeros(2, 0, dtype=torch.int64), num_nodes=len(table))
     return recipe, recipe.apply(table, graph)
 
 

@@ -64,7 +64,7 @@ def test_defaults_types_and_directions_of_single_edges(write):
         (graphml('<edge source="n0"/>'), "line 13: <edge> lacks 'target'"),
         (graphml('<node id="n0"/>'), "line 13: a second node 'n0'"),
         (graphml('<hyperedge id="h"/>'), "line 13: a hyperedge"),
-        (graphml('<node id="x"><graph edgedefault="directed"/></node>'), "a graph inside a graph"),
+        (graphml('<node id="x"><graph edgedefault="directed"/></node>'), "line 13: a second graph"),
         (graphml('<node id="x"><data key="d9">1</data></node>'), "line 13: unknown key 'd9'"),
         (graphml('<node id="x"><data key="d1">big</data></node>'), "line 13: attribute 'size'"),
         (HEAD.replace("double", "complex") + "</graphml>", "unknown attr.type 'complex'"),

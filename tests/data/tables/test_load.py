@@ -1,13 +1,21 @@
+import csv
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow.csv import write_csv
 
 from akgnn.csr import CSR
+from akgnn.data.bundled import load_bundled
 from akgnn.data.tables.load import load_tables
 from akgnn.data.tables.settings import TableSettings
 from akgnn.errors import UnknownNameError
@@ -150,11 +158,70 @@ def test_a_bag_of_words_stays_sparse(edges):
     assert torch.equal(x.to_dense(), words.float())
 
 
+def test_cora_comes_through_csv_files_unchanged(tmp_path):
+    cora = load_bundled("cora")
+    ids = [f"paper {k:04d}" for k in range(2708)]
+    part = [""] * 2708
+    for name in ("train", "val", "test"):
+        for node in getattr(cora.split, name).tolist():
+            part[node] = name
+    words = cora.x.to_dense().to(torch.uint8).numpy()
+    source, target = cora.graph.edge_index.numpy()
+    columns = {
+        "id": ids,
+        "label": [cora.class_names[label] for label in cora.y.tolist()],
+        "part": part,
+        **{f"word {k}": words[:, k] for k in range(1433)},
+    }
+    once = source < target
+    links = {"a": np.array(ids)[source[once]], "b": np.array(ids)[target[once]]}
+    for name, table in (("nodes", columns), ("edges", links)):
+        write_csv(pa.table(table), tmp_path / f"{name}.csv")
+    data = load(str(tmp_path / "nodes.csv"), str(tmp_path / "edges.csv"), split="part").data
+    assert torch.equal(data.graph.edge_index, cora.graph.edge_index)
+    assert torch.equal(data.x.pattern.col, cora.x.pattern.col)
+    assert torch.equal(data.x.pattern.rowptr, cora.x.pattern.rowptr)
+    assert data.split.fingerprint == cora.split.fingerprint
+    assert [data.class_names[k] for k in data.y] == [cora.class_names[k] for k in cora.y]
+
+
 def test_edges_to_unknown_ids_are_dropped_on_request_and_counted(nodes, write):
     edges = write("e.csv", "source,target\n007,a\nzz,a\na,yy\n")
     data = load(nodes, str(edges), unknown_ids="drop").data
     assert data.graph.num_edges == 2
     assert data.source["dropped"] == "2 edges to unknown ids"
+
+
+# As pyarrow.csv reads them: text without line ends or zero bytes.
+TEXTS = st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), min_size=1, max_size=6)
+
+
+@given(
+    ids=st.lists(TEXTS, min_size=4, max_size=9, unique=True),
+    ends=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=20),
+    number=st.lists(st.floats(-1e9, 1e9) | st.none(), min_size=9, max_size=9),
+)
+def test_any_ids_and_edges_come_through_a_csv(ids, ends, number):
+    number[0] = 1.0
+    pairs = {(i % len(ids), j % len(ids)) for i, j in ends}
+    with tempfile.TemporaryDirectory() as folder:
+        nodes, edges = Path(folder, "n.csv"), Path(folder, "e.csv")
+        with nodes.open("w", encoding="utf-8", newline="") as stream:
+            write = csv.writer(stream).writerow
+            write(["id", "label", "size"])
+            for k, (name, value) in enumerate(zip(ids, number, strict=False)):
+                write([name, "ab"[k % 2], value])
+        with edges.open("w", encoding="utf-8", newline="") as stream:
+            write = csv.writer(stream).writerow
+            write(["source", "target"])
+            for i, j in pairs:
+                write([ids[i], ids[j]])
+        tables = load(str(nodes), str(edges), split="50/50/0", direction="kept")
+    assert tables.ids.to_pylist() == ids
+    found = tables.data.graph.edge_index.T.tolist()
+    assert {tuple(pair) for pair in found} == {(i, j) for i, j in pairs if i != j}
+    for value, feature in zip(number, tables.data.x[:, 0].tolist(), strict=False):
+        assert value is None or feature == pytest.approx(value, rel=1e-6)
 
 
 def test_an_unknown_direction_is_refused(nodes, edges):

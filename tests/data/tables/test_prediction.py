@@ -89,6 +89,19 @@ def test_without_the_training_tables_old_ids_are_an_error(trained, rule):
         predict(trained, new, links, known=False, unknown_ids=rule)
 
 
+def test_no_new_edges_may_also_be_an_empty_table(trained):
+    new = pa.table({"id": ["n"], "age": [2], "kind": ["y"]})
+    for links in (pd.DataFrame({"source": [], "target": []}), None):
+        assert predict(trained, new, links).graph.num_edges == 0
+
+
+def test_weights_as_text_are_refused(trained):
+    new = pa.table({"id": ["n"], "age": [2], "kind": ["y"]})
+    links = pa.table({"source": ["n"], "target": ["a"], "weight": ["1"]})
+    with pytest.raises(DataError, match="'weight': weights must be numbers, got numbers written"):
+        predict(trained, new, links, weight="weight")
+
+
 def test_degrees_of_the_joined_graph_stand_in_for_features(nodes, edges):
     trained = load_tables(TableSettings(nodes=nodes, edges=edges, features=""))
     new = pa.table({"id": ["n"]})

@@ -87,6 +87,7 @@ def test_columns_that_do_not_fit_are_named(columns, words):
         {"columns": [{"name": "a", "categories": ["y", "x"]}]},
         {"columns": [{"name": "a", "categories": ["x", "x"]}]},
         {"columns": [{"name": "a", "categories": [1, 2]}]},
+        {"columns": [{"name": "a", "categories": ["a", "b\x1b[2J"]}]},
         {"columns": [{"name": "a", "categories": [[], {}]}]},
         {"columns": [{"name": "a", "categories": [str(k) for k in range(1001)]}]},
         {"missing": "ignore"},

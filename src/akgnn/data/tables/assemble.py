@@ -11,8 +11,8 @@ from akgnn.data.splits import Split
 from akgnn.data.tables.arrow import pa
 from akgnn.data.tables.columns import feature_columns, id_column, label_column, named_column
 from akgnn.data.tables.content_hash import content_sha256
-from akgnn.data.tables.features import learn_recipe
-from akgnn.data.tables.ids import check_unique, checked_ids, output_ids
+from akgnn.data.tables.features import build_features, learn_recipe
+from akgnn.data.tables.ids import checked_node_ids, output_ids
 from akgnn.data.tables.labels import encode_labels
 from akgnn.data.tables.recipe import FeatureRecipe
 from akgnn.data.tables.settings import TableSettings
@@ -82,13 +82,14 @@ def assemble(
         raise DataError(f"{table.name} has column names but no rows.")
 
     id_name, label = list(parts)[:2]
-    ids = checked_ids(table, id_name)
-    check_unique(table, id_name, ids)
+    ids = checked_node_ids(table, id_name)
     y, class_names = encode_labels(table, label)
     built = graph_of(table, ids)
     graph = built.graph
-    recipe = learn_recipe(table, chosen, standardise=settings.standardise, missing=settings.missing)
-    x = recipe.apply(table, graph)
+    recipe, columns = learn_recipe(
+        table, chosen, standardise=settings.standardise, missing=settings.missing
+    )
+    x = build_features(recipe, columns, graph)
     data = NodeData(
         name=name,
         x=x,

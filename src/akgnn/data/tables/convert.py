@@ -120,20 +120,23 @@ def from_pyg(
         split_seed: Of a random split.
         direction: Of a directed graph.
     """
+    graph = Graph.from_pyg(data)
     y = getattr(data, "y", None)
-    if not isinstance(y, Tensor) or y.dim() != 1 or y.is_floating_point():
+    if not isinstance(y, Tensor) or y.shape != (graph.num_nodes,) or y.is_floating_point():
         raise DataError("The PyG data need y, a whole number for each node: its class.")
     y = y.long().clamp(min=-1)
     masks = [getattr(data, f"{part}_mask", None) for part in ("train", "val", "test")]
-    if split is None and all(isinstance(mask, Tensor) for mask in masks):
+    if split is None and all(isinstance(mask, Tensor) and len(mask) == len(y) for mask in masks):
         train, val, test = (mask.view(len(y), -1) for mask in masks if mask is not None)
         chosen = split_from_masks("PyG data", train, val, test, 0)
     else:
         chosen = draw_split(y, split or SPLIT, split_seed)
     x = getattr(data, "x", None)
+    if not (x is None or (isinstance(x, Tensor) and x.dim() == 2)):
+        raise DataError("The features x of the PyG data must be a tensor, one row a node.")
     x = None if x is None else sparse_if_sparse(x.float())
     names = tuple(str(number) for number in range(int(y.max()) + 1))
-    return _node_data("pyg", Graph.from_pyg(data), x, y, names, chosen, direction)
+    return _node_data("pyg", graph, x, y, names, chosen, direction)
 
 
 def from_scipy(
@@ -176,7 +179,13 @@ def from_scipy(
 def _features(x: Any) -> Tensor | CSR:
     if sparse.issparse(x):
         return as_csr(x)
-    return sparse_if_sparse(torch.as_tensor(np.asarray(x, dtype=np.float32)))
+    try:
+        dense = np.asarray(x, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"x must be an array of numbers: {error}.") from error
+    if dense.ndim != 2:
+        raise DataError(f"x must have one row a node, got shape {list(dense.shape)}.")
+    return sparse_if_sparse(torch.tensor(dense))
 
 
 def _node_data(

@@ -63,7 +63,7 @@ def _check_header(path: Path, separator: str, names: Sequence[str]) -> None:
         raise DataError(f"{path}: line 1 must name the columns, but it holds {shown}.")
 
 
-def _read(path: Path, separator: str, columns: Sequence[str], text: Collection[str]) -> "pa.Table":
+def _read(path: Path, separator: str, columns: Sequence[str], text: Collection[str]) -> pa.Table:
     import pyarrow.csv as arrow_csv
 
     try:

@@ -10,7 +10,7 @@ from akgnn.data.catalogue import Direction
 from akgnn.data.tables.arrow import pa, pc
 from akgnn.data.tables.column_values import first_no_number
 from akgnn.data.tables.columns import end_columns, named_column
-from akgnn.data.tables.ids import checked_ids, positions, shown
+from akgnn.data.tables.ids import checked_ids, in_one, positions, shown
 from akgnn.data.tables.settings import TableSettings
 from akgnn.data.tables.table import Table, TableSource, is_text, no_text_as_missing
 from akgnn.errors import DataError
@@ -85,19 +85,14 @@ def place_edges(edges: EdgeTable, ids: pa.ChunkedArray) -> Edges:
     return Edges(index, edges.weight)
 
 
-def unknown_ids(edges: EdgeTable, placed: Edges) -> pa.ChunkedArray:
-    """The ids that no node has, each once, in the order in which they are first mentioned."""
-    row = np.flatnonzero(~placed.is_known)
-    ends = []
-    for end, position in zip((edges.source, edges.target), placed.index, strict=True):
-        ends.append(end.take(pa.array(row[position[row] < 0])).cast(pa.large_string()))
-    return pc.unique(pa.chunked_array([chunk for end in ends for chunk in end.chunks]))
-
-
 def unknown_ids_error(edges: EdgeTable, placed: Edges, where: str, advice: str) -> DataError:
     """The error about edges to ids that no node has."""
     row = np.flatnonzero(~placed.is_known)
-    unknown = unknown_ids(edges, placed)
+    ends = [
+        end.take(pa.array(row[position[row] < 0]))
+        for end, position in zip((edges.source, edges.target), placed.index, strict=True)
+    ]
+    unknown = pc.unique(in_one(*ends))
     return DataError(
         f"{edges.table.name}, first at {edges.table.place_of(int(row[0]))}: {len(row):,} edges "
         f"mention {len(unknown):,} ids that are not in {where}: {shown(unknown)}; {advice}"
@@ -120,13 +115,10 @@ def _weights(table: Table, name: str) -> NDArray[np.float64]:
     column = table.column(name)
     kind, types = column.type, pa.types
     if is_text(kind):
-        texts = no_text_as_missing(column)
-        row = first_no_number(texts)
-        text = "" if row is None else texts[row].as_py()
-        raise DataError(
-            f"{table.of(name)}: weights must be numbers, got text"
-            + ("." if row is None else f": {text!r} in {table.place_of(row)}.")
-        )
+        row = first_no_number(no_text_as_missing(column))
+        what = "numbers written as text" if row is None else f"{column[row].as_py()!r}"
+        where = table.of(name) if row is None else table.at(row, name)
+        raise DataError(f"{where}: weights must be numbers, got {what}.")
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind)):
         raise DataError(f"{table.of(name)}: weights must be numbers, got {kind}.")
     values = np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)

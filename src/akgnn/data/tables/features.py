@@ -1,6 +1,6 @@
 """From columns to features: learn a recipe from a table, and put columns into one matrix."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,50 +30,54 @@ _SPARSE_BELOW = 0.1
 
 def learn_recipe(
     table: Table, names: Sequence[str], *, standardise: bool, missing: Missing
-) -> FeatureRecipe:
-    """What the columns hold, with the means, scales and categories of this table."""
+) -> tuple[FeatureRecipe, pa.Table]:
+    """What the columns hold, with the means, scales and categories of this table.
+
+    Beside the recipe come the columns as `typed_columns` gives them.
+    """
     columns: list[NumberColumn | CategoryColumn] = []
-    entries = features = 0
+    typed = {}
+    entries = 0
     for name in names:
-        column: NumberColumn | CategoryColumn
         if is_text(table.column(name).type):
             values = texts_of(table, name)
-            column = _learn_categories(table, name, values)
+            columns.append(_learn_categories(table, name, values))
             entries += len(values) - values.null_count
         else:
             values = numbers_of(table, name)
             column = _learn_numbers(table, name, values, standardise)
+            columns.append(column)
             entries += pc.sum(pc.not_equal(pc.fill_null(values, column.fill), column.mean)).as_py()
-        columns.append(column)
-        features += len(column.feature_names)
-    return FeatureRecipe(tuple(columns), missing, entries < _SPARSE_BELOW * features * len(table))
+        _check_missing(table, name, values, missing)
+        typed[name] = values
+    features = sum(len(column.feature_names) for column in columns)
+    is_sparse = entries < _SPARSE_BELOW * features * len(table)
+    return FeatureRecipe(tuple(columns), missing, is_sparse), pa.table(typed)
 
 
 def typed_columns(recipe: FeatureRecipe, table: Table) -> pa.Table:
     """The recipe's columns as float64 or text, whatever type they have in this table."""
-    absent = [name for name in recipe.column_names if name not in table.content.schema.names]
-    if absent:
-        raise DataError(missing_columns(table.name, absent, table.content.schema.names))
+    check_columns(recipe, table.name, table.content.schema.names)
     typed = {}
     for column in recipe.columns:
         is_number = isinstance(column, NumberColumn)
         values = (numbers_of if is_number else texts_of)(table, column.name)
-        row = first_true(values.is_null()) if recipe.missing == "refuse" else None
-        if row is not None:
-            raise DataError(
-                f"{table.at(row, column.name)}: the value is missing; fill it in, or let "
-                "--missing fill do it."
-            )
+        _check_missing(table, column.name, values, recipe.missing)
         typed[column.name] = values
     return pa.table(typed)
 
 
-def missing_columns(name: str, absent: Sequence[str], present: Sequence[str]) -> str:
-    """The message about columns that the model learned from and this table lacks."""
+def check_columns(recipe: FeatureRecipe, name: str, present: Sequence[str]) -> None:
+    """Refuse a table that lacks columns of the recipe."""
+    there = set(present)
+    absent = [column for column in recipe.column_names if column not in there]
+    if not absent:
+        return
     listed = ", ".join(repr(column) for column in absent[:5])
     more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
-    return f"{name} lacks columns that the model learned from: {listed}{more}." + did_you_mean(
-        absent[0], present
+    raise DataError(
+        f"{name} lacks columns that the model learned from: {listed}{more}."
+        + did_you_mean(absent[0], present)
     )
 
 
@@ -82,30 +86,36 @@ def build_features(recipe: FeatureRecipe, typed: pa.Table, graph: Graph) -> Tens
     if not recipe.columns:
         degree = graph.degree.double().clamp(min=0)
         return torch.stack([torch.ones_like(degree), degree.log1p()], dim=1).float()
-    parts = (_encoded(column, typed.column(column.name)) for column in recipe.columns)
     shape = typed.num_rows, len(recipe.feature_names)
+    entries = _entries(recipe, typed)
     if recipe.is_sparse:
-        return as_csr(sparse.hstack([sparse.csc_array(part) for part in parts], format="csr"))
-    x = np.empty(shape, dtype=np.float32)
-    start = 0
-    for part in parts:
-        x[:, start : start + part.shape[1]] = part.toarray() if sparse.issparse(part) else part
-        start += part.shape[1]
+        row, col, value = (np.concatenate(part) for part in zip(*entries, strict=True))
+        return as_csr(sparse.coo_array((value, (row, col)), shape))
+    x = np.zeros(shape, dtype=np.float32)
+    for row, col, value in entries:
+        x[row, col] = value
     return torch.from_numpy(x)
 
 
-def _encoded(
-    column: NumberColumn | CategoryColumn, values: pa.ChunkedArray
-) -> NDArray[np.float32] | sparse.csc_array:
-    if isinstance(column, NumberColumn):
-        numbers = pc.fill_null(values, column.fill).to_numpy()
-        scaled: NDArray[np.float32] = ((numbers - column.mean) / column.scale).astype(np.float32)
-        return scaled[:, None]
-    found = pc.index_in(values, value_set=pa.array(column.categories, pa.large_string()))
-    code = np.asarray(pc.fill_null(found, -1).to_numpy())
-    row = np.flatnonzero(code >= 0)
-    ones = np.ones(len(row), dtype=np.float32)
-    return sparse.csc_array((ones, (row, code[row])), (len(code), len(column.categories)))
+def _entries(
+    recipe: FeatureRecipe, typed: pa.Table
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]]:
+    """Rows, features and values of what is not 0, for one column after the other."""
+    start = 0
+    for column in recipe.columns:
+        values = typed.column(column.name)
+        if isinstance(column, NumberColumn):
+            numbers = pc.fill_null(values, column.fill).to_numpy()
+            scaled = ((numbers - column.mean) / column.scale).astype(np.float32)
+            row = np.flatnonzero(scaled)
+            yield row, np.full_like(row, start), scaled[row]
+        else:
+            names = pa.array(column.categories, pa.large_string())
+            found = pc.fill_null(pc.index_in(values, value_set=names), -1)
+            code = np.asarray(found.to_numpy(), dtype=np.int64)
+            row = np.flatnonzero(code >= 0)
+            yield row, code[row] + start, np.ones(len(row), dtype=np.float32)
+        start += len(column.feature_names)
 
 
 def as_csr(matrix: Any) -> CSR:
@@ -147,3 +157,11 @@ def _learn_categories(table: Table, name: str, texts: pa.ChunkedArray) -> Catego
             f"{MOST_CATEGORIES:,}); leave it out with --features '!{name}'."
         )
     return CategoryColumn(name, tuple(sorted(distinct.to_pylist())))
+
+
+def _check_missing(table: Table, name: str, values: pa.ChunkedArray, missing: Missing) -> None:
+    row = first_true(values.is_null()) if missing == "refuse" else None
+    if row is not None:
+        raise DataError(
+            f"{table.at(row, name)}: the value is missing; fill it in, or let --missing fill do it."
+        )

@@ -1,7 +1,7 @@
 """Nodes, edges and their attributes from GraphML, by the XML parser that comes with Python."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -24,6 +24,7 @@ class _Key:
     """An attribute that nodes or edges may have."""
 
     name: str
+    serves: str
     parse: Callable[[str], Any]
     default: Any = None
 
@@ -36,7 +37,7 @@ class GraphMLEdge:
     target: str
     is_directed: bool
     line: int
-    data: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any]
 
 
 class GraphMLReader:
@@ -52,9 +53,8 @@ class GraphMLReader:
         self.nodes: dict[str, dict[str, Any]] = {}
         self.edges: list[GraphMLEdge] = []
         self._keys: dict[str, _Key] = {}
-        self._for: dict[str, str] = {}
         self._is_directed = True
-        self._depth = 0
+        self._has_graph = False
         self._now: dict[str, Any] | None = None
         self._key: _Key | None = None
         self._text: list[str] | None = None
@@ -83,48 +83,62 @@ class GraphMLReader:
 
     def _start(self, name: str, given: dict[str, str]) -> None:
         kind = name.rpartition(" ")[2]
+        handle = {
+            "key": self._start_key,
+            "graph": self._start_graph,
+            "node": self._start_node,
+            "edge": self._start_edge,
+            "hyperedge": self._start_hyperedge,
+            "data": self._start_data,
+            "default": self._start_default,
+        }.get(kind)
         try:
-            self._element(kind, given)
+            if handle is not None:
+                handle(given)
         except KeyError as error:
             raise self._error(f"<{kind}> lacks {error}.") from error
 
-    def _element(self, kind: str, given: dict[str, str]) -> None:
-        if kind == "key":
-            parse = _TYPES.get(given.get("attr.type", "string"))
-            if parse is None:
-                raise self._error(f"unknown attr.type {given['attr.type']!r}.")
-            self._key = _Key(given.get("attr.name", given["id"]), parse)
-            self._keys[given["id"]] = self._key
-            self._for[given["id"]] = given.get("for", "all")
-        elif kind == "graph":
-            self._depth += 1
-            if self._depth > 1:
-                raise self._error("a graph inside a graph; only plain graphs are read.")
-            self._is_directed = given["edgedefault"] == "directed"
-        elif kind == "node":
-            if given["id"] in self.nodes:
-                raise self._error(f"a second node {given['id']!r}.")
-            self._now = self.nodes[given["id"]] = self._defaults("node")
-        elif kind == "edge":
-            says = given.get("directed", str(self._is_directed)).lower()
-            line = self._parser.CurrentLineNumber
-            edge = GraphMLEdge(given["source"], given["target"], says == "true", line)
-            edge.data = self._now = self._defaults("edge")
-            self.edges.append(edge)
-        elif kind == "hyperedge":
-            raise self._error("a hyperedge; only edges between two nodes are read.")
-        elif kind == "data":
-            if given["key"] not in self._keys:
-                raise self._error(f"unknown key {given['key']!r}.")
-            self._key, self._text = self._keys[given["key"]], []
-        elif kind == "default":
-            self._text = []
+    def _start_key(self, given: dict[str, str]) -> None:
+        parse = _TYPES.get(given.get("attr.type", "string"))
+        if parse is None:
+            raise self._error(f"unknown attr.type {given['attr.type']!r}.")
+        name, serves = given.get("attr.name", given["id"]), given.get("for", "all")
+        self._key = self._keys[given["id"]] = _Key(name, serves, parse)
+
+    def _start_graph(self, given: dict[str, str]) -> None:
+        if self._has_graph:
+            raise self._error("a second graph; only files with one plain graph are read.")
+        self._has_graph = True
+        self._is_directed = given["edgedefault"] == "directed"
+
+    def _start_node(self, given: dict[str, str]) -> None:
+        if given["id"] in self.nodes:
+            raise self._error(f"a second node {given['id']!r}.")
+        self._now = self.nodes[given["id"]] = self._defaults("node")
+
+    def _start_edge(self, given: dict[str, str]) -> None:
+        says = given.get("directed", str(self._is_directed)).lower()
+        self._now = self._defaults("edge")
+        line = self._parser.CurrentLineNumber
+        edge = GraphMLEdge(given["source"], given["target"], says == "true", line, self._now)
+        self.edges.append(edge)
+
+    def _start_hyperedge(self, given: dict[str, str]) -> None:
+        raise self._error("a hyperedge; only edges between two nodes are read.")
+
+    def _start_data(self, given: dict[str, str]) -> None:
+        if given["key"] not in self._keys:
+            raise self._error(f"unknown key {given['key']!r}.")
+        self._key, self._text = self._keys[given["key"]], []
+
+    def _start_default(self, given: dict[str, str]) -> None:
+        self._text = []
 
     def _defaults(self, kind: str) -> dict[str, Any]:
         return {
             key.name: key.default
-            for id_, key in self._keys.items()
-            if self._for[id_] in (kind, "all") and key.default is not None
+            for key in self._keys.values()
+            if key.serves in (kind, "all") and key.default is not None
         }
 
     def _characters(self, text: str) -> None:

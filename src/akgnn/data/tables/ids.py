@@ -11,7 +11,7 @@ _SHOWN = 5
 
 
 def checked_ids(table: Table, name: str) -> pa.ChunkedArray:
-    """A column of ids as int64 or text: none missing, none that cannot be printed."""
+    """A column of ids as int64 or text, none missing."""
     column = table.column(name)
     kind = column.type
     if pa.types.is_floating(kind) or pa.types.is_integer(kind):
@@ -28,8 +28,6 @@ def checked_ids(table: Table, name: str) -> pa.ChunkedArray:
     row = first_true(missing)
     if row is not None:
         raise DataError(f"{table.at(row, name)}: an id is missing.")
-    if is_text(kind):
-        table.check_text(name, ids)
     return ids
 
 
@@ -39,8 +37,16 @@ def output_ids(table: Table, name: str) -> pa.ChunkedArray:
     return column.cast(pa.int64()) if pa.types.is_floating(column.type) else column
 
 
-def check_unique(table: Table, name: str, ids: pa.ChunkedArray) -> None:
-    """Refuse two nodes of one id."""
+def checked_node_ids(table: Table, name: str) -> pa.ChunkedArray:
+    """A column of ids, one for each node, that can be printed."""
+    ids = checked_ids(table, name)
+    if is_text(ids.type):
+        table.check_text(name, ids)
+    _check_unique(table, name, ids)
+    return ids
+
+
+def _check_unique(table: Table, name: str, ids: pa.ChunkedArray) -> None:
     if pc.count_distinct(ids).as_py() == len(ids):
         return
     counts = pc.value_counts(ids)
@@ -78,7 +84,7 @@ def in_one(first: pa.ChunkedArray, second: pa.ChunkedArray) -> pa.ChunkedArray:
 def shown(ids: pa.ChunkedArray) -> str:
     """The first few of several ids, for a message."""
     more = ", …" if len(ids) > _SHOWN else ""
-    return ", ".join(repr(value.as_py()) for value in ids[:_SHOWN]) + more
+    return ", ".join(repr(value.as_py())[:60] for value in ids[:_SHOWN]) + more
 
 
 def _whole(table: Table, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -18,7 +18,7 @@ def open_json_lines(path: Path) -> TableSource:
     return in_memory(str(path), _read(path), partial(_place, path))
 
 
-def _read(path: Path) -> "pa.Table":
+def _read(path: Path) -> pa.Table:
     import pyarrow.json as arrow_json
 
     first = next((content for _, content in _lines(path)), None)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from akgnn.data.tables.arrow import pa, pc
-from akgnn.data.tables.table import Table, is_text, no_text_as_missing
+from akgnn.data.tables.table import Table, first_true, is_text, no_text_as_missing
 from akgnn.errors import DataError
 
 # More different numbers than this, in more than half of the labelled rows, measure something.
@@ -25,6 +25,13 @@ def encode_labels(table: Table, name: str) -> tuple[Tensor, tuple[str, ...]]:
         raise DataError(f"{table.of(name)}: every label is missing, so there is nothing to learn.")
     table.check_text(name, column)
     distinct = pc.unique(present).to_pylist()
+    for text in distinct:
+        # The name of a class is shown everywhere and kept in records; stricter than other texts.
+        if not text.isprintable():
+            raise DataError(
+                f"{table.at(first_true(pc.equal(column, text)) or 0, name)}: {text!r} holds a "
+                "character that cannot be printed; take it out."
+            )
     _check_classes(table.of(name), distinct, len(present))
     are_numbers = all(_number(text) is not None for text in distinct)
     names = sorted(distinct, key=lambda text: (_number(text) if are_numbers else 0, text))

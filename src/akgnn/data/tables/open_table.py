@@ -75,7 +75,7 @@ def _open_parquet(path: Path) -> TableSource:
     return TableSource(str(path), names, read, row_number)
 
 
-def _to_arrow(frame: Any, name: str) -> "pa.Table":
+def _to_arrow(frame: Any, name: str) -> pa.Table:
     try:
         import narwhals as nw
         from narwhals.exceptions import NarwhalsError

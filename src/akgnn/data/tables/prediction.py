@@ -21,8 +21,8 @@ from akgnn.data.tables.edges import (
     read_edges,
     unknown_ids_error,
 )
-from akgnn.data.tables.features import build_features, missing_columns, typed_columns
-from akgnn.data.tables.ids import check_unique, checked_ids, in_one, output_ids, positions
+from akgnn.data.tables.features import build_features, check_columns, typed_columns
+from akgnn.data.tables.ids import checked_node_ids, in_one, output_ids, positions
 from akgnn.data.tables.open_table import open_table
 from akgnn.data.tables.recipe import FeatureRecipe
 from akgnn.data.tables.settings import TableSettings
@@ -103,9 +103,7 @@ def load_for_prediction(
 
 def _read_nodes(opened: TableSource, settings: TableSettings, recipe: FeatureRecipe) -> _Nodes:
     id_name, wanted = id_column(opened, settings.id), recipe.column_names
-    absent = [name for name in wanted if name not in opened.columns]
-    if absent:
-        raise DataError(missing_columns(opened.name, absent, opened.columns))
+    check_columns(recipe, opened.name, opened.columns)
     if id_name in wanted:
         raise DataError(
             f"{opened.name}: {id_name!r} is a feature of the model, so it cannot hold the ids; "
@@ -114,8 +112,7 @@ def _read_nodes(opened: TableSource, settings: TableSettings, recipe: FeatureRec
     table = opened.read([id_name, *wanted], text=[id_name, *recipe.text_columns])
     if not len(table):
         raise DataError(f"{table.name} has column names but no rows.")
-    ids = checked_ids(table, id_name)
-    check_unique(table, id_name, ids)
+    ids = checked_node_ids(table, id_name)
     return _Nodes(table, id_name, ids, typed_columns(recipe, table))
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, get_args
+from unicodedata import category
 
 from torch import Tensor
 
@@ -75,8 +76,8 @@ class CategoryColumn:
                 f"{MOST_CATEGORIES} are possible."
             )
         for text in self.categories:
-            if not isinstance(text, str):
-                raise DataError(f"Column {self.name!r}: category {text!r} is no text.")
+            if not isinstance(text, str) or any(category(sign) == "Cc" for sign in text):
+                raise DataError(f"Column {self.name!r}: category {text!r} is no plain text.")
         if list(self.categories) != sorted(set(self.categories)):
             raise DataError(f"Column {self.name!r}: its categories are not sorted.")
 

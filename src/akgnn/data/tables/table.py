@@ -9,7 +9,7 @@ from akgnn.errors import DataError
 
 # Longer texts are no ids, labels or categories; most often a quote was left open.
 _LONGEST_TEXT = 1000
-_CONTROL = r"[\x00-\x1f\x7f]"
+_CONTROL = r"\p{Cc}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +79,7 @@ class TableSource:
     def __post_init__(self) -> None:
         if not self.columns:
             raise DataError(f"{self.name} has no columns.")
+        seen: dict[str, int] = {}
         for number, name in enumerate(self.columns, start=1):
             if not name.strip():
                 raise DataError(
@@ -87,14 +88,13 @@ class TableSource:
                 )
             if not name.isprintable():
                 raise DataError(
-                    f"{self.name}: the name of column {number}, {name[:40]!r}, holds a control "
-                    "character."
+                    f"{self.name}: the name of column {number}, {name[:40]!r}, holds a "
+                    "character that cannot be printed."
                 )
-            if self.columns.index(name) < number - 1:
-                first = self.columns.index(name) + 1
+            if seen.setdefault(name, number) != number:
                 raise DataError(
-                    f"{self.name}: columns {first} and {number} are both called {name!r}; rename "
-                    "one of them."
+                    f"{self.name}: columns {seen[name]} and {number} are both called {name!r}; "
+                    "rename one of them."
                 )
 
     def read(self, columns: Sequence[str], text: Collection[str] = ()) -> Table:
