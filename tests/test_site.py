@@ -7,6 +7,7 @@ stand elsewhere, indented or in the text, have to be understood but are not run.
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ from akgnn.layers.kernels import KERNELS
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 BLOCKS = re.compile(r"^```(python|sh)\n(.*?)^```", flags=re.S | re.M)
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 LINES = re.compile(r"^(?: {4})?(akgnn [a-z].*)$", flags=re.M)
 IN_TEXT = re.compile(r"`(akgnn [a-z][^`]*)`")
 
@@ -130,3 +132,24 @@ def test_every_public_name_is_in_the_reference(site):
     text = (site / "api.html").read_text(encoding="utf-8")
     for name in set(akgnn.__all__) - {"__version__"}:
         assert re.search(rf'id="akgnn\.[\w.]+\.{name}"', text), name
+
+
+def test_search_works_in_a_page_opened_from_its_folder(site):
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip(f"none of the browsers {', '.join(BROWSERS)} is installed")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        page = browser.new_context(offline=True).new_page()
+        trouble = []
+        page.on("console", lambda message: trouble.append(message.text))
+        page.on("pageerror", lambda error: trouble.append(str(error)))
+        page.goto((site / "index.html").as_uri())
+        page.click(".md-search__input")
+        page.keyboard.type("softplus")
+        page.wait_for_selector(".md-search-result__item a")
+        found = page.inner_text(".md-search-result__list")
+        browser.close()
+    assert "Kernels" in found
+    assert trouble == []
