@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: train test check format bench tables gpu-test clean
+.PHONY: train test check format docs bench tables gpu-test clean
 
 train: .venv/run.stamp
 	$(BIN)/akgnn train
@@ -22,6 +22,10 @@ format: .venv/dev.stamp
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# Into site/, which opens from the folder: site/index.html.
+docs: .venv/dev.stamp
+	$(BIN)/mkdocs build --strict
+
 # Takes a while; nothing else should run beside it. `make tables` shows the result.
 bench: .venv/dev.stamp
 	$(BIN)/akgnn bench
@@ -37,7 +41,7 @@ gpu-test:
 	PYTHONPATH=src $(PYTHON) -m pytest tests/ops/test_fused.py
 
 clean:
-	rm -rf .venv build dist src/*.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv build dist site src/*.egg-info .mypy_cache .pytest_cache .ruff_cache
 
 .venv/run.stamp: pyproject.toml | .venv/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .

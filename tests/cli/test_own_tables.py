@@ -88,6 +88,24 @@ def test_the_same_tables_in_another_order_of_columns_give_the_same_predictions(
     assert first.read_text() == second.read_text()
 
 
+def test_columns_that_were_found_by_their_place_are_later_found_by_their_name(data, tmp_path):
+    write_tables(data, tmp_path)
+    nodes, edges = tmp_path / "nodes.csv", tmp_path / "edges.csv"
+    nodes.write_text(nodes.read_text().replace("id,", "paper,", 1))
+    edges.write_text(edges.read_text().replace("source,target", "left,right", 1))
+    run, first, second = tmp_path / "run", tmp_path / "a.csv", tmp_path / "b.csv"
+    options = ["--split", "split", *SMALL, "--out", str(run)]
+    assert main(["train", *tables(tmp_path), *options]) == 0
+    assert main(["predict", str(run), "--out", str(first)]) == 0
+    rows = rows_of(nodes)
+    with nodes.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, list(reversed(rows[0])))
+        writer.writeheader()
+        writer.writerows(rows)
+    assert main(["predict", str(run), *tables(tmp_path), "--out", str(second)]) == 0
+    assert first.read_text() == second.read_text()
+
+
 def test_new_nodes_are_predicted_with_their_links_to_old_ones(data, tmp_path):
     new = list(range(0, 120, 10))
     old = [node for node in range(120) if node not in new]

@@ -53,6 +53,7 @@ def test_curves_settings_and_results_can_be_read_back(tmp_path, monkeypatch):
 
 
 def test_a_run_that_goes_on_is_the_same_run_and_has_no_epoch_twice(tmp_path, tracker, result):
+    tracker.begin("run", goes_on=False)
     for number in (1, 2, 3):
         tracker.epoch("run", number, {"loss/validation": number})
     tracker.close()
@@ -61,7 +62,8 @@ def test_a_run_that_goes_on_is_the_same_run_and_has_no_epoch_twice(tmp_path, tra
     assert len(points) == 3
     again = MLflow(tmp_path)
     again.open()
-    for number in (3, 4):
+    again.begin("run", goes_on=True)
+    for number in (1, 2, 3, 4):
         again.epoch("run", number, {"loss/validation": number})
     again.end("run", replace(result, fit=replace(result.fit, epochs=4)))
     again.close()
@@ -72,17 +74,49 @@ def test_a_run_that_goes_on_is_the_same_run_and_has_no_epoch_twice(tmp_path, tra
 
 def test_a_new_run_of_the_same_name_is_another(tmp_path, tracker, result):
     for _ in range(2):
+        tracker.begin("run", goes_on=False)
         tracker.epoch("run", 1, {"loss/validation": 1})
         tracker.end("run", result)
     assert [points for _, points in runs(tmp_path)] == [[(1, 1)], [(1, 1)]]
 
 
+def test_a_run_that_goes_on_and_was_not_tracked_before_is_new(tmp_path, tracker):
+    tracker.begin("run", goes_on=True)
+    tracker.epoch("run", 1, {"loss/validation": 1})
+    tracker.close()
+    assert [points for _, points in runs(tmp_path)] == [[(1, 1)]]
+
+
 def test_many_numbers_are_written_in_parts(tmp_path, tracker):
+    tracker.begin("run", goes_on=False)
     for number in range(1, 1203):
         tracker.epoch("run", number, {"loss/validation": number})
     tracker.close()
     ((_, points),) = runs(tmp_path)
     assert len(points) == 1202
+
+
+def test_a_database_that_is_none_is_named_in_one_line(tmp_path):
+    (tmp_path / "mlflow.db").write_text("not a database")
+    with pytest.raises(RunFolderError, match=r"MLflow cannot use .*mlflow\.db: ") as error:
+        MLflow(tmp_path).open()
+    assert "\n" not in str(error.value)
+
+
+def test_a_kill_while_the_database_is_made_does_no_harm(tmp_path, monkeypatch):
+    tracker = MLflow(tmp_path)
+    client = tracker._make_client
+
+    def killed(address):
+        client(address)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tracker, "_make_client", killed)
+    with pytest.raises(KeyboardInterrupt):
+        tracker.open()
+    assert not (tmp_path / "mlflow.db").exists()
+    MLflow(tmp_path).open()
+    assert list(runs(tmp_path)) == []
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
@@ -91,8 +125,10 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
         MLflow(tmp_path / "file" / "runs").open()
 
 
-@pytest.mark.parametrize("package", ["mlflow.tracking", "sqlalchemy"])
+@pytest.mark.parametrize("package", ["mlflow.tracking", "sqlalchemy.exc"])
 def test_the_extra_is_named_where_a_package_is_missing(package, monkeypatch):
+    # Imported as a whole first: half of it would be left to the tests after this one.
+    MLflow(Path("runs"))
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=r"MLflow needs .*akgnn\[trackers\]"):
         MLflow(Path("runs"))

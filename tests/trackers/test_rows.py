@@ -12,7 +12,7 @@ def test_an_epoch_has_one_number_for_each_name():
     history.append(
         **{**row, "val_loss": 6.0}, lambda_max=[2.5, float("inf")], val_roc_auc=7.0, start=1
     )
-    assert epoch_row(history, [Place(1, "in", 2), Place(1, "out", 2)]) == {
+    assert epoch_row(history, 2, [Place(1, "in", 2), Place(1, "out", 2)]) == {
         "loss/train": 1.0,
         "accuracy/train": 2.0,
         "loss/validation": 6.0,
@@ -21,6 +21,7 @@ def test_an_epoch_has_one_number_for_each_name():
         "lambda_max/layer 1 in group 2": 2.5,
         "start": 1,
     }
+    assert epoch_row(history, 1, [Place(1), Place(2)])["loss/validation"] == 3.0
 
 
 def test_settings_and_results_are_plain_values():

@@ -27,17 +27,16 @@ def test_curves_settings_and_results_can_be_read_back(tmp_path):
     assert b"model.num_layers" in hparams
 
 
-def test_a_run_that_goes_on_hides_the_epochs_it_trains_again(tmp_path):
-    for first in (1, 3):
+def test_a_run_that_goes_on_shows_every_epoch_once(tmp_path):
+    for goes_on in (False, True):
         tracker = TensorBoard(tmp_path)
         tracker.open()
-        for number in range(first, first + 4):
-            tracker.epoch("run", number, {"loss/train": 10.0 * first + number})
+        tracker.begin("run", goes_on=goes_on)
+        for number in (1, 2, 3):
+            tracker.epoch("run", number, {"loss/train": 10.0 * goes_on + number})
         tracker.close()
     points = read(tmp_path).Scalars("loss/train")
-    assert [(point.step, point.value) for point in points] == [
-        (1, 11), (2, 12), (3, 33), (4, 34), (5, 35), (6, 36)
-    ]  # fmt: skip
+    assert [(point.step, point.value) for point in points] == [(1, 11), (2, 12), (3, 13)]
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):

@@ -1,6 +1,6 @@
 import pytest
 
-from akgnn.errors import SettingsError, UnknownNameError
+from akgnn.errors import InterruptedRunError, SettingsError, UnknownNameError
 from akgnn.trackers.tensorboard import TensorBoard
 from akgnn.trackers.tracker import Tracker
 from akgnn.trackers.tracking import Tracking, find_tracker, run_name
@@ -26,6 +26,9 @@ class Notes(Tracker):
     def open(self):
         self.said.append("open")
 
+    def begin(self, run, *, goes_on):
+        self.said.append((run, "begin", goes_on))
+
     def epoch(self, run, number, row):
         self.said.append((run, number, row))
 
@@ -48,10 +51,10 @@ def test_every_tracker_hears_every_epoch_and_result():
     assert (notes[0].said[0], notes[0].said[-1]) == ("open", "close")
     for run, outcome in enumerate(outcomes):
         said = [each for each in notes[0].said[1:-1] if each[0] == tracking.names[run]]
-        assert [number for _, number, _ in said] == [1, 2, 3, "end"]
-        assert said[-1][2] is outcome
-        assert [row["loss/validation"] for _, _, row in said[:-1]] == outcome.fit.history.val_loss
-        assert said[0][2]["lambda_max/layer 2"] == outcome.fit.history.lambda_max[0][1]
+        assert [number for _, number, _ in said] == ["begin", 1, 2, 3, "end"]
+        assert (said[0][2], said[-1][2]) == (False, outcome)
+        assert [row["loss/validation"] for _, _, row in said[1:-1]] == outcome.fit.history.val_loss
+        assert said[1][2]["lambda_max/layer 2"] == outcome.fit.history.lambda_max[0][1]
 
 
 def test_without_trackers_nothing_is_added():
@@ -71,6 +74,20 @@ def test_a_run_that_had_finished_is_not_told_again(tmp_path):
         )
         tracking.end(outcomes)
     assert notes.said == ["open", "close"]
+
+
+def test_a_run_that_goes_on_is_told_from_its_first_epoch(tmp_path):
+    plans, folders = make_plans(1), [RunFolder(tmp_path / "run")]
+    data, notes, asked = plans[0].load(), Notes(), iter(range(1, 10))
+    with pytest.raises(InterruptedRunError):
+        train_runs(plans, data, folders, should_stop=lambda: next(asked) >= 2)
+    with Tracking([notes], plans, folders) as tracking:
+        after = tracking.after(lambda *_: None)
+        (outcome,) = train_runs(plans, data, folders, resume=True, after_epoch=after)
+    said = notes.said[1:-1]
+    assert [number for _, number, _ in said] == ["begin", 1, 2, 3]
+    assert said[0][2] is True
+    assert [row["loss/validation"] for _, _, row in said[1:]] == outcome.fit.history.val_loss
 
 
 def test_trackers_are_closed_when_training_fails():

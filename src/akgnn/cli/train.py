@@ -166,6 +166,7 @@ def train(
     data = load_data(plan, data_root, place, force)
     choice = choose(candidates, data) if candidates else None
     plan = plan if choice is None else choice.chosen.plan
+    plan = plan.with_columns_of(data)
     plans = [plan] if several is None else [plan.with_seed(number) for number in several]
     plans = plans if folds is None else fold_plans(plan, folds)
     tracking = Tracking(trackers, plans, folders)

@@ -15,6 +15,7 @@ from akgnn.graph import Graph
 
 if TYPE_CHECKING:
     from akgnn.data.tables.recipe import FeatureRecipe
+    from akgnn.data.tables.settings import TableSettings
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,7 @@ class NodeData:
         source: Where the data come from and how they were treated, for the record of a run.
         ids: The nodes' own ids, where the data come from tables.
         recipe: How columns of a table became the features, where they did.
+        tables: Which tables and which of their columns the data come from, where they do.
         class_weight: Weight of each class in the training loss; all alike if None.
     """
 
@@ -43,6 +45,7 @@ class NodeData:
     source: Mapping[str, str] = field(default_factory=dict)
     ids: Sequence[Any] | None = None
     recipe: "FeatureRecipe | None" = None
+    tables: "TableSettings | None" = None
     class_weight: Tensor | None = None
 
     def __post_init__(self) -> None:

@@ -19,14 +19,12 @@ _LARGEST = 1e38
 
 
 class AKConv(nn.Module):
-    r"""Adaptive propagation with a learned balance between a node and its neighbours.
+    """Adaptive propagation with a learned balance between a node and its neighbours.
 
     From "Adaptive Kernel Graph Neural Network" (AAAI 2022), equations 4 to 6:
 
-    .. math::
-        \lambda_{max} = 1 + \mathrm{relu}(\phi), \qquad
-        A^* = D_k^{-1/2} A_k D_k^{-1/2}, \qquad
-        A_k = \frac{2 \lambda_{max} - 2}{\lambda_{max}} I + \frac{2}{\lambda_{max}} A
+        λ_max = 1 + relu(φ)
+        A* = D_k^-1/2 A_k D_k^-1/2,   A_k = (2 λ_max - 2) / λ_max I + 2 / λ_max A
 
     where A is the adjacency matrix and D_k the diagonal of A_k's row sums. Because 2 / λ cancels,
     this is GCN's kernel with the self-loop weight r = λ - 1 learned instead of 1. A large λ keeps

@@ -122,21 +122,21 @@ class AKGNNSettings(Settings):
 
 
 class AKGNN(nn.Module):
-    r"""A shared transform, K adaptive propagations, a sum over layers, a classifier.
+    """A shared transform, K adaptive propagations, a sum over layers, a classifier.
 
     Equations 8 and 9 of the paper:
 
-    .. math::
-        H^{(0)} = \sigma(X W^*), \qquad H^{(k)} = A_k^* H^{(k-1)}, \qquad
-        Y = \mathrm{softmax}(f_{MLP}(\mathrm{READOUT}(H^{(1)}, \dots, H^{(K)})))
+        H^(0) = σ(X W*)
+        H^(k) = A*_k H^(k-1)
+        Y = softmax(f_MLP(READOUT(H^(1), …, H^(K))))
 
     where A*_k is the kernel of layer k (see `AKConv`). With `order="propagate-first"` the same
     steps stand in GRAND's order ("Graph Random Neural Networks for Semi-Supervised Learning on
     Graphs", NeurIPS 2020), whose kernel is the one with every λ = 2:
 
-    .. math::
-        H^{(0)} = X, \qquad H^{(k)} = A_k^* H^{(k-1)}, \qquad
-        Y = \mathrm{softmax}(f_{MLP}(\sigma(\mathrm{READOUT}(H^{(0)}, \dots, H^{(K)}) W^*)))
+        H^(0) = X
+        H^(k) = A*_k H^(k-1)
+        Y = softmax(f_MLP(σ(READOUT(H^(0), …, H^(K)) W*)))
 
     Args:
         in_channels: Number of features.

@@ -3,12 +3,13 @@
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from akgnn.errors import MissingExtraError
+from akgnn.errors import MissingExtraError, RunFolderError
 from akgnn.trackers.rows import result_row, settings_row
 from akgnn.trackers.tracker import Tracker, make_folder
 from akgnn.training.run import RunResult
@@ -45,14 +46,17 @@ class MLflow(Tracker):
         os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
         try:
             import alembic  # noqa: F401
-            import sqlalchemy  # noqa: F401
             from mlflow.entities import Metric, Param
+            from mlflow.exceptions import MlflowException
             from mlflow.tracking import MlflowClient
+            from sqlalchemy.exc import SQLAlchemyError
         except ImportError as error:
             raise MissingExtraError("MLflow", "trackers") from error
         for name in ("mlflow", "alembic"):
             logging.getLogger(name).setLevel(logging.WARNING)
         self.folder = folder.resolve()
+        self.database = self.folder / DATABASE
+        self._errors = (MlflowException, SQLAlchemyError)
         self._metric, self._param, self._make_client = Metric, Param, MlflowClient
         self._runs: dict[str, _Run] = {}
         self._client: Any = None
@@ -62,35 +66,50 @@ class MLflow(Tracker):
     def open(self) -> None:
         """Make the database, or open the one that is there."""
         make_folder(self.folder)
-        self._client = self._make_client(f"sqlite:///{self.folder / DATABASE}")
-        known = self._client.get_experiment_by_name(EXPERIMENT)
-        files = (self.folder / "artifacts").as_uri()
-        self._experiment = (
-            self._client.create_experiment(EXPERIMENT, artifact_location=files)
-            if known is None
-            else known.experiment_id
-        )
-
-    def _run(self, name: str, *, goes_on: bool) -> _Run:
-        """The run of this name: the one begun before if it goes on, else a new one."""
-        if name in self._runs:
-            return self._runs[name]
-        found = self._client.search_runs([self._experiment], f"tags.`{_NAME}` = '{name}'")
-        if goes_on and found:
-            run = found[0]
-            self._client.update_run(run.info.run_id, status="RUNNING")
-            points = self._client.get_metric_history(run.info.run_id, "loss/validation")
-            self._runs[name] = _Run(
-                run.info.run_id, max((point.step for point in points), default=0)
+        with self._asking():
+            if not self.database.exists():
+                self._make()
+            self._client = self._make_client(f"sqlite:///{self.database}")
+            known = self._client.get_experiment_by_name(EXPERIMENT)
+            files = (self.folder / "artifacts").as_uri()
+            self._experiment = (
+                self._client.create_experiment(EXPERIMENT, artifact_location=files)
+                if known is None
+                else known.experiment_id
             )
-        else:
-            run = self._client.create_run(self._experiment, run_name=name, tags={_NAME: name})
-            self._runs[name] = _Run(run.info.run_id)
-        return self._runs[name]
+
+    def _make(self) -> None:
+        """Make the database under another name: a kill in the middle leaves no half of one."""
+        temporary = self.folder / f".tmp-{os.getpid()}-{DATABASE}"
+        self._make_client(f"sqlite:///{temporary}")
+        temporary.replace(self.database)
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Inside, what MLflow or the database cannot do is told in one line."""
+        try:
+            yield
+        except self._errors as error:
+            reason = str(error).splitlines()[0].rstrip(".")
+            raise RunFolderError(f"MLflow cannot use {self.database}: {reason}.") from error
+
+    def begin(self, run: str, *, goes_on: bool) -> None:
+        """Find the run if it goes on, and look how far it is; else make a new one."""
+        with self._asking():
+            known = f"tags.`{_NAME}` = '{run}'"
+            found = self._client.search_runs([self._experiment], known) if goes_on else []
+            if not found:
+                made = self._client.create_run(self._experiment, run_name=run, tags={_NAME: run})
+                self._runs[run] = _Run(made.info.run_id)
+                return
+            key = found[0].info.run_id
+            self._client.update_run(key, status="RUNNING")
+            points = self._client.get_metric_history(key, "loss/validation")
+            self._runs[run] = _Run(key, max((point.step for point in points), default=0))
 
     def epoch(self, run: str, number: int, row: Mapping[str, float]) -> None:
         """Add a point to each curve, unless an earlier training of the same run has done so."""
-        kept, now = self._run(run, goes_on=number > 1), int(time.time() * 1000)
+        kept, now = self._runs[run], int(time.time() * 1000)
         if number > kept.epochs:
             kept.waiting += [self._metric(name, value, now, number) for name, value in row.items()]
             kept.epochs = number
@@ -99,29 +118,30 @@ class MLflow(Tracker):
 
     def end(self, run: str, result: RunResult) -> None:
         """Add settings and results, and call the run finished."""
-        kept, now = self._run(run, goes_on=True), int(time.time() * 1000)
-        epochs = result.fit.epochs
-        kept.waiting += [
-            self._metric(name, value, now, epochs) for name, value in result_row(result).items()
-        ]
+        kept, now = self._runs[run], int(time.time() * 1000)
+        metrics = result_row(result).items()
+        kept.waiting += [self._metric(*pair, now, result.fit.epochs) for pair in metrics]
         self._flush()
         settings = settings_row(result.plan).items()
         params = [self._param(name, str(value)) for name, value in settings]
-        self._client.log_batch(kept.key, params=params)
-        self._client.set_terminated(kept.key, "FINISHED")
+        with self._asking():
+            self._client.log_batch(kept.key, params=params)
+            self._client.set_terminated(kept.key, "FINISHED")
         del self._runs[run]
 
     def _flush(self) -> None:
-        for run in self._runs.values():
-            for first in range(0, len(run.waiting), _MOST_AT_ONCE):
-                part = run.waiting[first : first + _MOST_AT_ONCE]
-                self._client.log_batch(run.key, metrics=part)
-            run.waiting.clear()
+        with self._asking():
+            for run in self._runs.values():
+                for first in range(0, len(run.waiting), _MOST_AT_ONCE):
+                    part = run.waiting[first : first + _MOST_AT_ONCE]
+                    self._client.log_batch(run.key, metrics=part)
+                run.waiting.clear()
         self._last = time.monotonic()
 
     def close(self) -> None:
         """Write what is left, and call runs without an end killed, as MLflow has it."""
         self._flush()
-        for run in self._runs.values():
-            self._client.set_terminated(run.key, "KILLED")
+        with self._asking():
+            for run in self._runs.values():
+                self._client.set_terminated(run.key, "KILLED")
         self._runs.clear()

@@ -11,16 +11,17 @@ from akgnn.training.run import RunResult, metrics_of
 _PARTS = {"train": "train", "val": "validation"}
 
 
-def epoch_row(history: History, places: Sequence[Place]) -> dict[str, float]:
-    """The last epoch: `loss/train`, `accuracy/validation`, `lambda_max/layer 1` and so on.
+def epoch_row(history: History, number: int, places: Sequence[Place]) -> dict[str, float]:
+    """An epoch: `loss/train`, `accuracy/validation`, `lambda_max/layer 1` and so on.
 
     Args:
-        history: Up to the epoch.
+        history: Of the run.
+        number: Of the epoch, counted from 1.
         places: Of the kernels' scalars, from `places_of`.
     """
     layers = [place.text.replace(",", "") for place in places]
     row: dict[str, float] = {}
-    for name, value in history.row(len(history) - 1).items():
+    for name, value in history.row(number - 1).items():
         if isinstance(value, list):
             pairs = zip(layers, value, strict=True) if value else ()
             row |= {f"{name}/{layer}": number for layer, number in pairs}

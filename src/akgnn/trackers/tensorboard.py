@@ -2,15 +2,11 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from akgnn.errors import MissingExtraError
 from akgnn.trackers.rows import result_row, settings_row
 from akgnn.trackers.tracker import Tracker, make_folder
 from akgnn.training.run import RunResult
-
-if TYPE_CHECKING:
-    from torch.utils.tensorboard import SummaryWriter
 
 
 class TensorBoard(Tracker):
@@ -33,23 +29,20 @@ class TensorBoard(Tracker):
         """Make the folder."""
         make_folder(self.folder)
 
-    def _writer(self, run: str, number: int) -> "SummaryWriter":
-        """The writer of a run, which hides what was written of this epoch and later ones."""
-        if run not in self._writers:
-            self._writers[run] = self._make(str(self.folder / run), purge_step=number)
-        return self._writers[run]
+    def begin(self, run: str, *, goes_on: bool) -> None:
+        """Begin an event file; what was written of the run before is hidden."""
+        first = 1 if goes_on else None
+        self._writers[run] = self._make(str(self.folder / run), purge_step=first)
 
     def epoch(self, run: str, number: int, row: Mapping[str, float]) -> None:
         """Add a point to each curve."""
-        writer = self._writer(run, number)
         for name, value in row.items():
-            writer.add_scalar(name, value, number)
+            self._writers[run].add_scalar(name, value, number)
 
     def end(self, run: str, result: RunResult) -> None:
         """Put the run into the table of hyperparameters, beside its curves."""
-        writer = self._writer(run, result.fit.epochs)
         metrics = {f"result/{name}": value for name, value in result_row(result).items()}
-        writer.add_hparams(settings_row(result.plan), metrics, run_name=".")
+        self._writers[run].add_hparams(settings_row(result.plan), metrics, run_name=".")
 
     def close(self) -> None:
         """Write what is left."""

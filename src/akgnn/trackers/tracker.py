@@ -12,8 +12,9 @@ from akgnn.training.run import RunResult
 class Tracker(ABC):
     """Takes down what runs come to; several may train side by side.
 
-    A run is told by its name. One that goes on after a stop has the name it had before, and begins
-    with the epoch after the last that was kept.
+    A run is told by its name. One that goes on after a stop has the name it had before, and all
+    its epochs are told again from the first on: a kill may have cut off the last that were taken
+    down, or they may be those of a state that was lost.
     """
 
     @abstractmethod
@@ -22,6 +23,10 @@ class Tracker(ABC):
 
         Nothing is written before.
         """
+
+    @abstractmethod
+    def begin(self, run: str, *, goes_on: bool) -> None:
+        """Get ready for the epochs of a run, a new one or one that goes on."""
 
     @abstractmethod
     def epoch(self, run: str, number: int, row: Mapping[str, float]) -> None:

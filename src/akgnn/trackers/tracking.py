@@ -79,10 +79,15 @@ class Tracking:
 
         def both(run: int, history: History) -> None:
             show(run, history)
-            self._seen.add(run)
-            row = epoch_row(history, self.places)
-            for tracker in self.trackers:
-                tracker.epoch(self.names[run], len(history), row)
+            first = len(history) if run in self._seen else 1
+            if run not in self._seen:
+                self._seen.add(run)
+                for tracker in self.trackers:
+                    tracker.begin(self.names[run], goes_on=len(history) > 1)
+            for number in range(first, len(history) + 1):
+                row = epoch_row(history, number, self.places)
+                for tracker in self.trackers:
+                    tracker.epoch(self.names[run], number, row)
 
         return both
 

@@ -88,6 +88,13 @@ class RunPlan:
         """The same plan with another seed."""
         return replace(self, which=replace(self.which, seed=seed))
 
+    def with_columns_of(self, data: NodeData) -> "RunPlan":
+        """The same plan with the names of the columns that were found in the tables.
+
+        So tables to predict are read alike, whatever the order of their columns.
+        """
+        return self if data.tables is None else replace(self, tables=data.tables)
+
     def to_dict(self) -> dict[str, Any]:
         """All settings by kind and name."""
         tables = {} if self.tables is None else {"tables": self.tables.to_dict()}
@@ -126,7 +133,7 @@ def _load_tables(tables: TableSettings, which: RunSettings) -> NodeData:
 
     options: dict[str, Any] = {"split": which.split, "split_seed": which.split_seed}
     loaded = load_tables(tables, direction=which.direction, **options)
-    data = replace(loaded.data, ids=loaded.ids, recipe=loaded.recipe)
+    data = replace(loaded.data, ids=loaded.ids, recipe=loaded.recipe, tables=loaded.settings)
     if not _takes_shares(data.x, which.features):
         return data
     source = {**data.source, "rows": ROWS_TO_1}
