@@ -59,9 +59,10 @@ def tune(
     from akgnn.training.plan import RunPlan, RunSettings
     from akgnn.training.run import describe
     from akgnn.tuning.search import tune as search_settings
-    from akgnn.tuning.study import check_optuna
+    from akgnn.tuning.study import check_optuna, silence_optuna
 
     check_optuna()
+    silence_optuna()
     options = {
         "dataset": dataset,
         "split": split,

@@ -22,6 +22,7 @@ from akgnn.errors import (
 from akgnn.experiments.record import without_test
 from akgnn.training.folder_lock import folder_lock
 from akgnn.training.history import History
+from akgnn.training.loop import check_stopping
 from akgnn.training.memory import Sizes
 from akgnn.training.memory_check import check_memory, memory_errors_explained
 from akgnn.training.plan import RunPlan
@@ -30,7 +31,7 @@ from akgnn.training.train_runs import train_run
 from akgnn.tuning.best_file import write_best
 from akgnn.tuning.score import Score
 from akgnn.tuning.space import settings_of, space_of
-from akgnn.tuning.study import Study
+from akgnn.tuning.study import Study, storage_errors
 from akgnn.tuning.trial import Search, TrialState
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def tune(
             are kept.
     """
     data = without_test(data)
+    check_stopping(plan.preset.training, data)
     space = space_of(plan.which.model, plan.preset, fixed or {})
     score = Score.of(plan.preset.training.stop_on)
     about = {
@@ -74,9 +76,11 @@ def tune(
         "data": describe(data),
         "space": {each.name: each.to_dict() for each in space},
     }
+    file = folder / STUDY_FILE
     with (
         _opened(folder),
-        closing(Study(folder / STUDY_FILE, json.loads(json.dumps(about)), score)) as study,
+        storage_errors(file),
+        closing(Study(file, json.loads(json.dumps(about)), score)) as study,
     ):
         result = partial(Search, plan, space, score, data.split.label)
         while (done := len(study.trials)) < trials:
