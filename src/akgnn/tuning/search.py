@@ -27,6 +27,7 @@ from akgnn.training.memory import Sizes
 from akgnn.training.memory_check import check_memory, memory_errors_explained
 from akgnn.training.plan import RunPlan
 from akgnn.training.run import describe
+from akgnn.training.starts import starts_of
 from akgnn.training.train_runs import train_run
 from akgnn.tuning.best_file import write_best
 from akgnn.tuning.score import Score
@@ -115,13 +116,16 @@ def _try(
     import optuna
 
     epochs, start = 0, time.perf_counter()
+    last_start = len(starts_of(plan.build(data), plan.preset.training)) - 1
 
     def watch(history: History) -> None:
         nonlocal epochs
         epochs = len(history)
         after_epoch(history)
-        if epochs % _EVERY == 0:
-            trial.report(score.best(history), epochs)
+        epoch = history.start.count(last_start) if last_start else epochs
+        # Of several starts the first may be the worst: it takes all to be compared.
+        if epoch and epoch % _EVERY == 0:
+            trial.report(score.best(history), epoch)
             if trial.should_prune():
                 raise optuna.TrialPruned
 
