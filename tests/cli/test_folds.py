@@ -71,3 +71,5 @@ def test_a_single_run_is_not_taken_for_folds(tmp_path, capsys):
     assert main(["train", *TOY, "--out", out]) == 0
     assert main(["train", *TOY, "--out", out, "--folds", "3"]) == 2
     assert "holds a single run; --folds needs a folder of its own" in capsys.readouterr().err
+    assert main(["train", *TOY, "--out", out, "--seeds", "1"]) == 2
+    assert "holds a single run; --seeds needs a folder of its own" in capsys.readouterr().err

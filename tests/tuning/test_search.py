@@ -98,6 +98,30 @@ def test_a_hopeless_trial_is_pruned(tmp_path):
     assert search.best.state == "finished"
 
 
+def test_several_starts_are_all_tried_before_a_trial_may_be_pruned(tmp_path, monkeypatch):
+    pruned = []
+
+    class Stern(module.Study):
+        def ask(self, *arguments):
+            trial, values = super().ask(*arguments)
+            monkeypatch.setattr(type(trial), "should_prune", lambda self: True)
+            return trial, values
+
+    monkeypatch.setattr(module, "Study", Stern)
+    plan = make("akgnn", kernel="signed", epochs=15)
+    with pytest.raises(FailedRunsError):
+        tune(
+            plan,
+            plan.load(),
+            tmp_path,
+            trials=1,
+            fixed={"kernel": "signed"},
+            after_epoch=lambda number, history: pruned.append(history.start[-1]),
+        )
+    # Three starts of 15 epochs, the last of which is asked after its tenth.
+    assert [pruned.count(start) for start in range(3)] == [15, 15, 10]
+
+
 def test_trials_that_diverge_are_kept_as_failed(tmp_path):
     plan = make(learning_rate=1e30)
     with pytest.raises(FailedRunsError, match="None of the 2 trials came to a result, the first: "):

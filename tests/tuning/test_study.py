@@ -160,6 +160,34 @@ def test_a_database_of_something_else_is_refused(opened, tmp_path):
         opened()
 
 
+def test_a_trial_that_was_killed_before_it_was_told_does_not_count(opened):
+    study = opened()
+    trial, _ = study.ask(SPACE, 0, START)
+    trial.set_user_attr("result", {"state": "finished", "epochs": 1, "seconds": 1, "error": ""})
+    assert opened().trials == ()
+
+
+def test_a_study_of_another_kind_is_an_error_that_names_the_file(tmp_path):
+    file = tmp_path / "study.db"
+    with closing(sqlite3.connect(file)) as base:
+        base.execute("CREATE TABLE studies (name TEXT)")
+    with (
+        pytest.raises(RunFolderError, match=r"study\.db cannot be read or written: .*"),
+        module.storage_errors(file),
+    ):
+        Study(file, ABOUT, Score.of("loss"))
+
+
+@pytest.mark.parametrize("name", ["a b", "größe", "50%41", "a#b", "it's"])
+def test_folders_may_have_any_name(tmp_path, name):
+    (tmp_path / name).mkdir()
+    for number in (1, 0):
+        with closing(Study(tmp_path / name / "study.db", ABOUT, Score.of("loss"))) as study:
+            try_some(study, number)
+            assert len(study.trials) == 1
+    assert [file.name for file in (tmp_path / name).iterdir()] == ["study.db"]
+
+
 def test_optuna_is_an_extra(monkeypatch):
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'akgnn\[tune\]'"):

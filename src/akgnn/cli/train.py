@@ -144,8 +144,8 @@ def train(
     folders: list[RunFolder | None] = [None] * (seeds or folds or 1)
     if out is not None:
         folders = [RunFolder(path) for path in _paths(out, several, folds)]
-        if len(folders) > 1 and RunFolder(out).holds_run():
-            option = "--seeds" if folds is None else "--folds"
+        option = "--folds" if folds else "--seeds"
+        if (seeds or folds) and RunFolder(out).holds_run():
             raise RunFolderError(f"{out} holds a single run; {option} needs a folder of its own.")
     named = {} if kernel is None else {"kernel": kernel}
     asked = Asked(given, tables, config, {**named, **parsed_changes(changes)})

@@ -67,9 +67,10 @@ def tune(
     from akgnn.training.device import choose_device
     from akgnn.training.run import describe
     from akgnn.tuning.search import tune as search_settings
-    from akgnn.tuning.study import check_optuna
+    from akgnn.tuning.study import check_optuna, silence_optuna
 
     check_optuna()
+    silence_optuna()
     options = {
         "dataset": dataset,
         "split": split,

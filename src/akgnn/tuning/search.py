@@ -22,15 +22,17 @@ from akgnn.errors import (
 from akgnn.experiments.record import without_test
 from akgnn.training.folder_lock import folder_lock
 from akgnn.training.history import History
+from akgnn.training.loop import check_stopping
 from akgnn.training.memory import Sizes
 from akgnn.training.memory_check import check_memory, memory_errors_explained
 from akgnn.training.plan import RunPlan
 from akgnn.training.run import describe
+from akgnn.training.starts import starts_of
 from akgnn.training.train_runs import train_run
 from akgnn.tuning.best_file import write_best
 from akgnn.tuning.score import Score
 from akgnn.tuning.space import settings_of, space_of
-from akgnn.tuning.study import Study
+from akgnn.tuning.study import Study, storage_errors
 from akgnn.tuning.trial import Search, TrialState
 
 if TYPE_CHECKING:
@@ -67,6 +69,7 @@ def tune(
             are kept.
     """
     data = without_test(data)
+    check_stopping(plan.preset.training, data)
     space = space_of(plan.which.model, plan.preset, fixed or {})
     score = Score.of(plan.preset.training.stop_on)
     about = {
@@ -74,9 +77,11 @@ def tune(
         "data": describe(data),
         "space": {each.name: each.to_dict() for each in space},
     }
+    file = folder / STUDY_FILE
     with (
         _opened(folder),
-        closing(Study(folder / STUDY_FILE, json.loads(json.dumps(about)), score)) as study,
+        storage_errors(file),
+        closing(Study(file, json.loads(json.dumps(about)), score)) as study,
     ):
         result = partial(Search, plan, space, score, data.split.label)
         while (done := len(study.trials)) < trials:
@@ -111,13 +116,16 @@ def _try(
     import optuna
 
     epochs, start = 0, time.perf_counter()
+    last_start = len(starts_of(plan.build(data), plan.preset.training)) - 1
 
     def watch(history: History) -> None:
         nonlocal epochs
         epochs = len(history)
         after_epoch(history)
-        if epochs % _EVERY == 0:
-            trial.report(score.best(history), epochs)
+        epoch = history.start.count(last_start) if last_start else epochs
+        # Of several starts the first may be the worst: it takes all to be compared.
+        if epoch and epoch % _EVERY == 0:
+            trial.report(score.best(history), epoch)
             if trial.should_prune():
                 raise optuna.TrialPruned
 

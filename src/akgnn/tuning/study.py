@@ -2,8 +2,8 @@
 
 import math
 import sqlite3
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,27 @@ def check_optuna() -> None:
         raise MissingExtraError("A search for settings", "tune")
 
 
+def silence_optuna() -> None:
+    """Leave the reporting to whoever called."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+@contextmanager
+def storage_errors(file: Path) -> Iterator[None]:
+    """Inside, a file that cannot be read or written any more is an error that names it."""
+    from optuna.exceptions import StorageInternalError
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (StorageInternalError, SQLAlchemyError) as error:
+        # What the database itself says, without the statement it was asked.
+        cause = str(error.__cause__ or error).partition("\n")[0]
+        raise RunFolderError(f"{file} cannot be read or written: {cause}.") from error
+
+
 class Study:
     """Trials in a file; made if it does not exist.
 
@@ -41,12 +62,12 @@ class Study:
 
     def __init__(self, file: Path, about: Mapping[str, Mapping[str, Any]], score: Score) -> None:
         import optuna
+        from sqlalchemy import URL
 
-        optuna.logging.set_verbosity(optuna.logging.ERROR)
         _check_file(file)
         self._states = optuna.trial.TrialState
-        self.file = file
-        self._storage = optuna.storages.RDBStorage(f"sqlite:///{file.resolve()}")
+        url = URL.create("sqlite", database=str(file.resolve()))
+        self._storage = optuna.storages.RDBStorage(url.render_as_string())
         self.study = optuna.create_study(
             storage=self._storage,
             study_name=_NAME,
@@ -69,8 +90,8 @@ class Study:
     @property
     def trials(self) -> tuple[Trial, ...]:
         """All that came to an end; those that were interrupted do not count."""
-        kept = self.study.get_trials(deepcopy=False)
-        return tuple(_plain(trial) for trial in kept if _RESULT in trial.user_attrs)
+        ended = [self._states.COMPLETE, self._states.PRUNED]
+        return tuple(_plain(trial) for trial in self.study.get_trials(False, ended))
 
     def ask(
         self, space: tuple[Dimension, ...], seed: int, start: Mapping[str, Any]
@@ -138,7 +159,7 @@ def _check_file(file: Path) -> None:
     if not file.exists() or not file.stat().st_size:
         return
     try:
-        with closing(sqlite3.connect(f"file:{file.resolve()}?mode=ro", uri=True)) as base:
+        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as base:
             found = base.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     except sqlite3.DatabaseError as error:
         raise RunFolderError(f"{file} cannot be read as an SQLite file: {error}.") from error
