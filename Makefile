@@ -24,7 +24,7 @@ format: .venv/dev.stamp
 
 # Into site/, which opens from the folder: site/index.html.
 docs: .venv/dev.stamp
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Takes a while; nothing else should run beside it. `make tables` shows the result.
 bench: .venv/dev.stamp

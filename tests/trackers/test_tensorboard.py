@@ -6,6 +6,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from akgnn.cli.main import main
 from akgnn.errors import MissingExtraError, RunFolderError
+from akgnn.trackers import tensorboard
 from akgnn.trackers.tensorboard import TensorBoard
 
 TOY = ["--dataset", "csbm:num_nodes=150", "--set", "epochs=4", "--set", "hidden_channels=8"]
@@ -37,6 +38,20 @@ def test_a_run_that_goes_on_shows_every_epoch_once(tmp_path):
         tracker.close()
     points = read(tmp_path).Scalars("loss/train")
     assert [(point.step, point.value) for point in points] == [(1, 11), (2, 12), (3, 13)]
+
+
+def test_many_runs_do_not_keep_their_files_open(tmp_path, monkeypatch):
+    monkeypatch.setattr(tensorboard, "_MOST_OPEN", 2)
+    tracker = TensorBoard(tmp_path)
+    for run in range(5):
+        tracker.begin(f"run-{run}", goes_on=False)
+        tracker.epoch(f"run-{run}", 1, {"loss/train": 1.0})
+    is_open = [writer.file_writer is not None for writer in tracker._writers.values()]
+    assert is_open == [False] * 4 + [True]
+    tracker.epoch("run-0", 2, {"loss/train": 2.0})
+    tracker.close()
+    points = EventAccumulator(str(tmp_path / "run-0")).Reload().Scalars("loss/train")
+    assert [point.value for point in points] == [1.0, 2.0]
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):

@@ -8,6 +8,10 @@ from akgnn.trackers.rows import result_row, settings_row
 from akgnn.trackers.tracker import Tracker, make_folder
 from akgnn.training.run import RunResult
 
+# Runs that begin before those before them have to give back their files, of which a process may
+# have few.
+_MOST_OPEN = 100
+
 
 class TensorBoard(Tracker):
     """Event files, one folder a run; `tensorboard --logdir FOLDER` shows them.
@@ -31,6 +35,10 @@ class TensorBoard(Tracker):
 
     def begin(self, run: str, *, goes_on: bool) -> None:
         """Begin an event file; what was written of the run before is hidden."""
+        if self._writers and len(self._writers) % _MOST_OPEN == 0:
+            # Runs that have ended give their files back; others open new ones when they need them.
+            for writer in self._writers.values():
+                writer.close()
         first = 1 if goes_on else None
         self._writers[run] = self._make(str(self.folder / run), purge_step=first)
 
