@@ -7,7 +7,6 @@ state or the new one, never a mixture. Weights are safetensors, which cannot run
 
 import hashlib
 import json
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from akgnn.errors import CheckpointError, RunFolderError
+from akgnn.training.atomic_write import atomic_write
 from akgnn.training.folder_lock import folder_lock
 from akgnn.training.progress import Snapshot, Weights
 from akgnn.training.record import number, parse_history, reading, text
@@ -115,10 +115,10 @@ class RunFolder:
         if weights is not None:
             # On the CPU and in one piece each: what safetensors asks for.
             blob = save_tensors({name: t.cpu().contiguous() for name, t in weights.items()})
-            self._replace(file, blob)
+            atomic_write(self.path / file, blob)
             entry = {"file": file, "sha256": hashlib.sha256(blob).hexdigest()}
         record = json.dumps({"format": FORMAT, **content, "weights": entry}, indent=1)
-        self._replace(RUN_FILE, (record + "\n").encode())
+        atomic_write(self.path / RUN_FILE, (record + "\n").encode())
         for old in [*self.path.glob("*.safetensors"), *self.path.glob(".tmp-*")]:
             if old.name != file:
                 old.unlink(missing_ok=True)
@@ -166,18 +166,3 @@ class RunFolder:
                 parts[part][name] = tensor
             history, seconds = parse_history(content["history"]), number(content["seconds"])
         return Snapshot(parts["model"], parts["best"], parts["optimizer"], history, seconds)
-
-    def _replace(self, name: str, content: bytes) -> None:
-        """Put a file in place in one step, after its content has reached the disk."""
-        temporary = self.path / f".tmp-{os.getpid()}-{name}"
-        try:
-            with temporary.open("wb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
-            temporary.replace(self.path / name)
-        except OSError as error:
-            temporary.unlink(missing_ok=True)
-            raise RunFolderError(
-                f"Cannot write {self.path / name}: {error.strerror or error}."
-            ) from error
