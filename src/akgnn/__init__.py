@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from akgnn.data.catalogue import load_dataset
     from akgnn.data.node_data import NodeData
     from akgnn.data.splits import Split
+    from akgnn.estimator.classifier import AKGNNClassifier
     from akgnn.graph import Graph
     from akgnn.layers.ak_conv import AKConv
     from akgnn.layers.kernels import KERNELS, Kernel
@@ -30,6 +31,7 @@ __version__ = "0.1.0"
 _HOME = {
     "AKConv": "akgnn.layers.ak_conv",
     "AKGNN": "akgnn.models.akgnn",
+    "AKGNNClassifier": "akgnn.estimator.classifier",
     "CSR": "akgnn.csr",
     "FitResult": "akgnn.training.loop",
     "Graph": "akgnn.graph",
@@ -52,6 +54,7 @@ __all__ = [
     "CSR",
     "KERNELS",
     "AKConv",
+    "AKGNNClassifier",
     "AkgnnError",
     "FitResult",
     "Graph",
