@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from akgnn.graph import Graph
 
@@ -22,7 +23,5 @@ def graph(table):
     source = np.arange(len(y))
     pairs = [(i, (i + step) % 30 + 30 * (i // 30)) for i in source for step in (1, 2)]
     index = np.array(pairs).T
-    import torch
-
     both = np.concatenate([index, index[::-1]], axis=1)
     return Graph.from_edge_index(torch.tensor(both), num_nodes=len(y))

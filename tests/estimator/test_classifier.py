@@ -1,6 +1,7 @@
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -21,6 +22,7 @@ from akgnn.data.catalogue import load_dataset
 from akgnn.data.splits import Split
 from akgnn.errors import AkgnnError, DataError, SettingsError, UnknownNameError
 from akgnn.estimator.classifier import AKGNNClassifier
+from akgnn.graph import Graph
 
 
 def quick(**arguments):
@@ -326,6 +328,25 @@ def test_cora_is_learned_from_its_own_split():
         fitted.predict(load_dataset("citeseer"))
 
 
+def test_the_test_nodes_of_node_data_count():
+    data = load_dataset("csbm:num_nodes=200,homophily=0.8")
+    fitted = quick(epochs=3).fit(data)
+    names, test = np.array(data.class_names)[data.y], data.split.test
+    assert fitted.score(data) == np.mean(fitted.predict(data)[test] == names[test])
+    untested = Split("x", data.split.train, data.split.val, test[:0])
+    with pytest.raises(DataError, match="There is no label to compare with"):
+        fitted.score(data.with_split(untested))
+
+
+def test_directed_node_data_are_made_undirected_like_any_graph():
+    data = load_dataset("csbm:num_nodes=200,homophily=0.8")
+    index = data.graph.edge_index
+    one_way = Graph.from_edge_index(index[:, index[0] < index[1]], num_nodes=200)
+    directed = replace(data, graph=one_way)
+    expected = quick(epochs=3).fit(data).predict_proba(data)
+    assert np.array_equal(quick(epochs=3).fit(directed).predict_proba(directed), expected)
+
+
 def test_a_table_on_the_graph_of_cora_agrees_with_its_node_data():
     data = load_dataset("cora")
     rows, nodes = data.split.train, data.y.numpy()
@@ -415,6 +436,10 @@ def test_mistakes_in_predicting_are_named(table, graph):
         without.predict(x[:, :3])
     with pytest.raises(DataError, match="The graph has 90 nodes, but X has 30 rows"):
         on_graph.predict(x[:30], graph=graph)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        without.score(x, y[:9])
+    with pytest.raises(DataError, match="There is no label to compare with"):
+        without.score(x, np.full(90, -1))
     data = load_dataset("cora")
     with pytest.raises(DataError, match="leave y and graph out"):
         quick().fit(data, data.y)
@@ -424,7 +449,7 @@ def test_mistakes_in_predicting_are_named(table, graph):
         without.predict(data)
 
 
-def test_the_graph_may_lie_on_another_device_or_hold_floats(table, graph):
+def test_an_edge_index_of_floats_is_refused(table):
     x, y = table
     with pytest.raises(DataError, match="got an array of float64 of shape"):
         quick().fit(x, y, graph=np.array([[0.0], [1.0]]))

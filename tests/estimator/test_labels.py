@@ -17,6 +17,7 @@ from akgnn.estimator.labels import encode_labels, has_label, label_array
         (np.array([1, -1]), [-1, 1], [1, 0]),
         (np.array([1, None, -1], dtype=object), [-1, 1], [1, -1, 0]),
         (np.array([0, -1]), [0], [0, -1]),
+        (np.array([np.int32(3), 0, None], dtype=object), [0, 3], [1, 0, -1]),
         (np.array([3, 0], dtype=np.uint8), [0, 3], [1, 0]),
     ],
 )

@@ -10,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from akgnn.csr import CSR
 from akgnn.data.node_data import NodeData
 from akgnn.data.splits import split_for_validation
 from akgnn.errors import AkgnnError, DataError, MissingExtraError
@@ -40,11 +39,14 @@ except ImportError as error:
     raise MissingExtraError("AKGNNClassifier", "sklearn") from error
 
 from akgnn.estimator.arguments import TableSettings, decide_settings, plain_arguments
-from akgnn.estimator.fitted import Fitted, Placed, undirected_if_needed
+from akgnn.estimator.fitted import Fitted, undirected_if_needed
 from akgnn.estimator.inputs import as_features, as_graph, fingerprint
 from akgnn.estimator.labels import encode_labels, has_label, label_array, plain_labels
 from akgnn.estimator.neighbours import Neighbours
 from akgnn.estimator.scaling import scaled
+
+# What tables may hold; others become the first.
+_DTYPES = (np.float64, np.float32)
 
 
 class AKGNNClassifier(
@@ -150,7 +152,8 @@ class AKGNNClassifier(
             if y is not None or graph is not None:
                 raise DataError("NodeData holds its labels and its graph; leave y and graph out.")
             preset = decide_settings(self, has_graph=True)
-            data = replace(X, x=X.x.float() if isinstance(X.x, Tensor) else X.x)
+            x = X.x.float() if isinstance(X.x, Tensor) else X.x
+            data = replace(X, x=x, graph=undirected_if_needed(X.graph, preset))
             self.classes_ = np.array(X.class_names)
             self.n_features_in_ = X.num_features
             # Of an earlier fit.
@@ -200,12 +203,15 @@ class AKGNNClassifier(
         """
         predicted = self.predict(X, graph)
         if isinstance(X, NodeData):
-            test = X.split.test.cpu().numpy()
-            return float(
-                np.mean(predicted[test] == np.array(X.class_names)[X.y.cpu().numpy()[test]])
-            )
+            y = np.array([*X.class_names, None])[X.y.cpu().numpy()]
+            others = np.ones(len(y), dtype=np.bool_)
+            others[X.split.test.cpu().numpy()] = False
+            y[others] = None
         labels = column_or_1d(label_array(y))
+        check_consistent_length(predicted, labels)
         known = has_label(labels, minus_one_is_class=-1 in self.classes_.tolist())
+        if not known.any():
+            raise DataError("There is no label to compare with: y has none, or no test nodes.")
         weight = None if sample_weight is None else np.asarray(sample_weight)[known]
         right = plain_labels(labels[known])
         return float(accuracy_score(right, predicted[known], sample_weight=weight))
@@ -250,8 +256,7 @@ class AKGNNClassifier(
         options = TableSettings(**plain_arguments(self, TableSettings.names()))
         if y is None:
             raise DataError("AKGNNClassifier requires y to be passed, but the target y is None.")
-        dtypes = [np.float64, np.float32]
-        given = validate_data(self, X, accept_sparse="csr", dtype=dtypes)
+        given = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES)
         labels = column_or_1d(label_array(y), warn=True)
         check_consistent_length(given, labels)
         self.classes_, codes = encode_labels(labels)
@@ -282,20 +287,10 @@ class AKGNNClassifier(
         check_is_fitted(self)
         device = choose_device(self.device)
         if isinstance(X, NodeData):
-            return self.fitted_.ask(self._place_data(X, graph), device, method)
-        dtypes = [np.float64, np.float32]
-        x = validate_data(self, X, accept_sparse="csr", dtype=dtypes, reset=False)
-        return self.fitted_.ask(self.fitted_.place(x, graph), device, method)
-
-    def _place_data(self, data: NodeData, graph: Any) -> Placed:
-        if graph is not None:
-            raise DataError("NodeData holds its graph; leave graph out.")
-        if self.fitted_.neighbours is not None:
-            raise DataError("The model was trained on a table without a graph; pass a table too.")
-        if data.num_features != self.n_features_in_:
-            raise DataError(
-                f"{data.name} has {data.num_features} features, "
-                f"but the model expects {self.n_features_in_}."
-            )
-        x: Tensor | CSR = data.x.float() if isinstance(data.x, Tensor) else data.x
-        return Placed(x, undirected_if_needed(data.graph, self.fitted_.preset))
+            if graph is not None:
+                raise DataError("NodeData holds its graph; leave graph out.")
+            placed = self.fitted_.place_data(X, self.n_features_in_)
+        else:
+            x = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
+            placed = self.fitted_.place(x, graph)
+        return self.fitted_.ask(placed, device, method)

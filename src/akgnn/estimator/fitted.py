@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from akgnn.csr import CSR
+from akgnn.data.node_data import NodeData
 from akgnn.errors import DataError
 from akgnn.estimator.inputs import as_features, as_graph, fingerprint
 from akgnn.estimator.neighbours import Neighbours
@@ -64,6 +65,18 @@ class Fitted:
                 "pass the graph of these rows as graph=…."
             )
         return Placed(as_features(x), self.graph)
+
+    def place_data(self, data: NodeData, num_features: int) -> "Placed":
+        """The nodes of a `NodeData`, which must have so many features, on their graph."""
+        if self.neighbours is not None:
+            raise DataError("The model was trained on a table without a graph; pass a table too.")
+        if data.num_features != num_features:
+            raise DataError(
+                f"{data.name} has {data.num_features} features, "
+                f"but the model expects {num_features}."
+            )
+        x: Tensor | CSR = data.x.float() if isinstance(data.x, Tensor) else data.x
+        return Placed(x, undirected_if_needed(data.graph, self.preset))
 
     @torch.no_grad()
     def ask(self, placed: "Placed", device: torch.device, method: Callable[..., Tensor]) -> Tensor:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from akgnn.errors import DataError
+from akgnn.estimator.arguments import plain
 
 UNKNOWN = -1
 """The code of a label that is not known, and how people mark one in whole numbers."""
@@ -65,11 +66,12 @@ def plain_labels(y: NDArray[Any]) -> NDArray[Any]:
     """Labels out of a column of mixed objects as an array of one kind, where they are of one."""
     if y.dtype.kind != "O":
         return y
-    kinds = {type(value) for value in y.tolist()}
+    values = [plain(value) for value in y.tolist()]
+    kinds = {type(value) for value in values}
     if len(kinds) > 1 and kinds != {int, float}:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise DataError(f"Labels must be of one kind, got {names} in y.")
-    return np.array(y.tolist())
+    return np.array(values)
 
 
 def _check_kind(known: NDArray[Any]) -> None:
