@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,6 +55,21 @@ def test_a_node_is_explained_by_us_and_by_pyg(capsys):
     assert len(why.neighbours) == why.num_neighbours > 0
     assert explanation.edge_mask.shape == (names["data"].graph.num_edges,)
     assert "speaks for" in capsys.readouterr().out
+
+
+def test_the_estimator_does_as_its_page_says(tmp_path, monkeypatch, capsys):
+    text = (DOCS / "estimator.md").read_text(encoding="utf-8")
+    joining, crossing, keeping = re.findall(r"```python\n(.*?)```", text, flags=re.S)
+    names: dict[str, Any] = {}
+    exec(compile(joining, "estimator.md", "exec"), names)
+    sides = [side for _, side in names["club"].nodes(data="club")]
+    assert sum(names["clf"].predict(names["X"]) == sides) == 33
+    monkeypatch.chdir(tmp_path)
+    exec(compile(keeping, "estimator.md", "exec"), names)
+    assert names["clf"].score(names["X"], sides) == 33 / 34
+    capsys.readouterr()
+    exec(compile(crossing, "estimator.md", "exec"), names)
+    assert float(capsys.readouterr().out) > 0.9
 
 
 @pytest.mark.parametrize("file", sorted(DOCS.glob("*.md")), ids=lambda file: file.name)

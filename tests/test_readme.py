@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("number", range(3))
 def test_python_examples_run(number, capsys):
     example = re.findall(r"```python\n(.*?)```", README, flags=re.S)[number]
     exec(compile(example.replace("epochs=200", "epochs=2"), "README.md", "exec"), {})

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from akgnn.data.catalogue import load_dataset
     from akgnn.data.node_data import NodeData
     from akgnn.data.splits import Split
+    from akgnn.estimator.classifier import AKGNNClassifier
     from akgnn.explain.explanation import explain_node
     from akgnn.graph import Graph
     from akgnn.layers.ak_conv import AKConv
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _HOME = {
     "AKConv": "akgnn.layers.ak_conv",
     "AKGNN": "akgnn.models.akgnn",
+    "AKGNNClassifier": "akgnn.estimator.classifier",
     "CSR": "akgnn.csr",
     "FitResult": "akgnn.training.loop",
     "Graph": "akgnn.graph",
@@ -55,6 +57,7 @@ __all__ = [
     "CSR",
     "KERNELS",
     "AKConv",
+    "AKGNNClassifier",
     "AkgnnError",
     "FitResult",
     "Graph",

@@ -4,7 +4,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from akgnn.data.splits import Split, split_by_folds, split_by_fraction, split_per_class
+from akgnn.data.splits import (
+    Split,
+    split_by_folds,
+    split_by_fraction,
+    split_for_validation,
+    split_per_class,
+)
 from akgnn.errors import DataError
 
 Y = torch.arange(600) % 3
@@ -150,3 +156,34 @@ def test_folds_are_drawn_by_their_seed():
 def test_folds_that_there_are_not(fold, folds, message):
     with pytest.raises(DataError, match=message):
         split_by_folds(Y, fold=fold, folds=folds)
+
+
+def test_every_class_spares_some_of_its_labels_for_validation():
+    y = torch.tensor([0] * 40 + [1] * 5 + [2] * 4 + [-1] * 10)
+    split = split_for_validation(y, val=0.1, seed=1)
+    assert torch.bincount(y[split.val]).tolist() == [4, 1]
+    assert torch.bincount(y[split.train]).tolist() == [36, 4, 4]
+    assert not split.test.numel()
+    assert not split.chooses_on_train
+    assert split.fingerprint == split_for_validation(y, val=0.1, seed=1).fingerprint
+    assert split.fingerprint != split_for_validation(y, val=0.1, seed=2).fingerprint
+    # A class keeps a node to learn from.
+    assert torch.bincount(y[split_for_validation(y, val=0.99).train]).tolist() == [1, 1, 4]
+
+
+@pytest.mark.parametrize(("labels", "val"), [([0, 1, 1, -1], 0.5), ([0] * 20, 0.0)])
+def test_the_training_nodes_choose_where_nobody_else_can(labels, val):
+    split = split_for_validation(torch.tensor(labels), val=val)
+    assert split.chooses_on_train
+    assert torch.equal(split.train, split.val)
+    assert split.train.tolist() == [i for i, label in enumerate(labels) if label >= 0]
+    assert split.to("cpu").chooses_on_train
+
+
+def test_training_nodes_choose_only_if_they_are_the_same():
+    with pytest.raises(DataError, match="val holds others"):
+        Split("x", torch.tensor([0]), torch.tensor([1]), torch.tensor([2]), chooses_on_train=True)
+    with pytest.raises(DataError, match="Node 0 is listed twice"):
+        Split("x", torch.tensor([0]), torch.tensor([0]), torch.tensor([0]), chooses_on_train=True)
+    with pytest.raises(DataError, match="at least 0 and below 1"):
+        split_for_validation(torch.tensor([0, 1]), val=1.0)

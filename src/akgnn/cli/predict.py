@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from akgnn.cli.output import print_json
-from akgnn.errors import DataError, RunFolderError, SettingsError
+from akgnn.errors import DataError, SettingsError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,6 +48,7 @@ def predict(
     """
     import torch
 
+    from akgnn.training.atomic_write import atomic_write
     from akgnn.training.checkpoint import RunFolder
     from akgnn.training.device import choose_device
     from akgnn.training.run import load_model
@@ -69,7 +70,7 @@ def predict(
     label = [names[index] for index in probability.argmax(1).tolist()]
     table = _as_csv(asked, names, label, probability)
     if out is not None:
-        _write(out, table)
+        atomic_write(out, table.encode())
     if as_json:
         ids = {} if asked.ids is None else {"id": list(asked.ids)}
         print_json({**ids, "classes": names, "label": label, "probability": probability.tolist()})
@@ -138,17 +139,6 @@ def _from_tables(
 def _plain(ids: Any) -> list[Any]:
     """Ids as Python's own numbers and texts."""
     return ids.to_pylist() if hasattr(ids, "to_pylist") else list(ids)
-
-
-def _write(out: Path, table: str) -> None:
-    """Put the file in place in one step: nothing half-written is left."""
-    temporary = out.with_name(f".tmp-{out.name}")
-    try:
-        temporary.write_text(table, encoding="utf-8", newline="")
-        temporary.replace(out)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise RunFolderError(f"Cannot write {out}: {error.strerror or error}.") from error
 
 
 def _as_csv(asked: _Asked, names: list[str], label: list[str], probability: "Tensor") -> str:

@@ -10,10 +10,13 @@ from torch import Tensor
 
 from akgnn.errors import DataError
 
+# A class of fewer labelled nodes needs all of them to be learned.
+_FEWEST_TO_SPARE = 5
+
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Three sets of nodes that do not overlap.
+    """Three sets of nodes that do not overlap, unless the training nodes choose the epoch too.
 
     Attributes:
         name: How the sets came about, such as `public` or `random-20-per-class-seed-3`.
@@ -22,6 +25,7 @@ class Split:
         test: Nodes that are read once, ascending; may be empty.
         is_published: Whether others report results on these very sets. They are taken as they
             are, even where a class has no training node.
+        chooses_on_train: Whether `val` is `train` once more, where labels are too few to spare.
     """
 
     name: str
@@ -29,6 +33,7 @@ class Split:
     val: Tensor
     test: Tensor
     is_published: bool = False
+    chooses_on_train: bool = False
 
     def __post_init__(self) -> None:
         for part in ("train", "val", "test"):
@@ -43,7 +48,10 @@ class Split:
             raise DataError("The training set is empty; at least one labelled node must be in it.")
         if not self.val.numel():
             raise DataError("The validation set is empty; it is needed to choose the epoch.")
-        nodes, times = torch.cat([self.train, self.val, self.test]).unique(return_counts=True)
+        if self.chooses_on_train and not torch.equal(self.train, self.val):
+            raise DataError("The training nodes are to choose the epoch, but val holds others.")
+        learned = [self.train] if self.chooses_on_train else [self.train, self.val]
+        nodes, times = torch.cat([*learned, self.test]).unique(return_counts=True)
         if bool((times > 1).any()):
             raise DataError(f"Node {int(nodes[times > 1][0])} is listed twice in the split.")
 
@@ -161,6 +169,34 @@ def split_by_folds(y: Tensor, *, fold: int, folds: int, seed: int = 0) -> Split:
     is_val = torch.arange(len(rest), device=y.device) % folds == folds - 1
     name = f"fold-{fold}-of-{folds}-seed-{seed}"
     return Split(name, rest[~is_val], rest[is_val], lined_up[is_test])
+
+
+def split_for_validation(y: Tensor, *, val: float = 0.1, seed: int = 0) -> Split:
+    """Learn from all labelled nodes but a share of each class, which chooses the epoch.
+
+    A class of at least five labelled nodes spares one or more of them, a smaller one none. Where
+    that leaves no node to choose with, the training nodes do it. There are no test nodes.
+
+    Args:
+        y: Class of every node, below 0 where unknown.
+        val: Share of the validation nodes; 0 lets the training nodes choose.
+        seed: Of the draw.
+    """
+    if not 0 <= val < 1:
+        raise DataError(f"The share of the validation nodes must be at least 0 and below 1: {val}.")
+    order = _shuffled(y, seed)
+    spared = []
+    for label in _classes(y):
+        members = order[y[order] == label]
+        can_spare = val > 0 and len(members) >= _FEWEST_TO_SPARE
+        number = min(max(1, round(val * len(members))), len(members) - 1) if can_spare else 0
+        spared.append(members[:number])
+    chosen = torch.cat(spared)
+    train = order[~torch.isin(order, chosen)]
+    nobody = train[:0]
+    if not len(chosen):
+        return Split("all-train", train, train, nobody, chooses_on_train=True)
+    return Split(f"random-{val * 100:g}-validate-seed-{seed}", train, chosen, nobody)
 
 
 def split_from_masks(name: str, train: Tensor, val: Tensor, test: Tensor, index: int) -> Split:

@@ -8,7 +8,6 @@ class is noticed like a damaged weight. Weights are safetensors, which cannot ru
 
 import hashlib
 import json
-import os
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -22,6 +21,7 @@ from safetensors.torch import save as save_tensors
 
 from akgnn.errors import CheckpointError, RunFolderError
 from akgnn.plain_json import without_nan
+from akgnn.training.atomic_write import atomic_write
 from akgnn.training.folder_lock import folder_lock
 from akgnn.training.progress import Snapshot, Weights
 from akgnn.training.record import number, parse_history, reading, text
@@ -120,11 +120,11 @@ class RunFolder:
         if weights is not None:
             # On the CPU and in one piece each: what safetensors asks for.
             blob = save_tensors({name: t.cpu().contiguous() for name, t in weights.items()})
-            self._replace(file, blob)
+            atomic_write(self.path / file, blob)
             entry = {"file": file, "sha256": hashlib.sha256(blob).hexdigest()}
         record = {"format": FORMAT, **content, "weights": entry}
         text = json.dumps({**record, "sha256": _sha256(record)}, indent=1)
-        self._replace(RUN_FILE, (text + "\n").encode())
+        atomic_write(self.path / RUN_FILE, (text + "\n").encode())
         for old in [*self.path.glob("*.safetensors"), *self.path.glob(".tmp-*")]:
             if old.name != file:
                 old.unlink(missing_ok=True)
@@ -175,7 +175,7 @@ class RunFolder:
 
     def write_epochs(self, rows: Sequence[dict[str, Any]]) -> None:
         """Begin `epochs.jsonl` anew, with these epochs."""
-        self._replace(EPOCHS_FILE, _json_lines(rows))
+        atomic_write(self.path / EPOCHS_FILE, _json_lines(rows))
 
     def add_epochs(self, rows: Sequence[dict[str, Any]]) -> None:
         """Add epochs to `epochs.jsonl`; a kill meanwhile may cut off the last line."""
@@ -185,21 +185,6 @@ class RunFolder:
                 stream.write(_json_lines(rows))
         except OSError as error:
             raise RunFolderError(f"Cannot write {file}: {error.strerror or error}.") from error
-
-    def _replace(self, name: str, content: bytes) -> None:
-        """Put a file in place in one step, after its content has reached the disk."""
-        temporary = self.path / f".tmp-{os.getpid()}-{name}"
-        try:
-            with temporary.open("wb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
-            temporary.replace(self.path / name)
-        except OSError as error:
-            temporary.unlink(missing_ok=True)
-            raise RunFolderError(
-                f"Cannot write {self.path / name}: {error.strerror or error}."
-            ) from error
 
 
 def _checked(file: Path, content: Any) -> dict[str, Any]:

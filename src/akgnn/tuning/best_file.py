@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from akgnn.errors import RunFolderError
+from akgnn.training.atomic_write import atomic_write
 from akgnn.training.plan import RunPlan
 from akgnn.tuning.trial import Search
 
@@ -19,12 +19,7 @@ def write_best(search: Search, file: Path) -> None:
         f"{search.score.name} {search.score.text(best.score)}.\n"
         f"# Split {search.split}.\n\n"
     )
-    temporary = file.with_name(f".tmp-{file.name}")
-    try:
-        temporary.write_text(said + settings_toml(search.plan_of(best)), encoding="utf-8")
-        temporary.replace(file)
-    except OSError as error:
-        raise RunFolderError(f"Cannot write {file}: {error.strerror or error}.") from error
+    atomic_write(file, (said + settings_toml(search.plan_of(best))).encode())
 
 
 def settings_toml(plan: RunPlan) -> str:

@@ -1,0 +1,1 @@
+"""`AKGNNClassifier`: node classification by scikit-learn's rules."""

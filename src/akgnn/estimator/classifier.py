@@ -1,0 +1,296 @@
+"""`AKGNNClassifier`, scikit-learn's way into the library."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from akgnn.data.node_data import NodeData
+from akgnn.data.splits import split_for_validation
+from akgnn.errors import AkgnnError, DataError, MissingExtraError
+from akgnn.models.akgnn import AKGNN
+from akgnn.models.registry import build_model
+from akgnn.training.device import choose_device
+from akgnn.training.loop import FitResult
+from akgnn.training.many import fit_many
+from akgnn.training.presets import Preset
+
+try:
+    from sklearn.base import (
+        BaseEstimator,
+        ClassifierMixin,
+        ClassNamePrefixFeaturesOutMixin,
+        TransformerMixin,
+    )
+    from sklearn.metrics import accuracy_score
+    from sklearn.utils import check_random_state
+    from sklearn.utils.validation import (
+        check_consistent_length,
+        check_is_fitted,
+        column_or_1d,
+        validate_data,
+    )
+except ImportError as error:
+    raise MissingExtraError("AKGNNClassifier", "sklearn") from error
+
+from akgnn.estimator.arguments import TableSettings, decide_settings, plain_arguments
+from akgnn.estimator.fitted import Fitted, undirected_if_needed
+from akgnn.estimator.inputs import as_features, as_graph, fingerprint
+from akgnn.estimator.labels import encode_labels, has_label, label_array, plain_labels
+from akgnn.estimator.neighbours import Neighbours
+from akgnn.estimator.scaling import scaled
+
+# What tables may hold; others become the first.
+_DTYPES = (np.float64, np.float32)
+
+
+class AKGNNClassifier(
+    ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator
+):
+    """Classify rows of a table, joined by a graph, some of whose labels are known.
+
+    `fit(X, y, graph=…)` learns on a graph with one node for each row of X, `fit(data)` on a
+    `NodeData` with its own split. Without a graph each row is linked to its nearest neighbours, and
+    the estimator works wherever scikit-learn expects a classifier.
+
+    Args:
+        preset: Where the settings come from: a preset of the model `akgnn`. `auto` is `any-graph`
+            on a graph, `nearest-neighbours` without one.
+        kernel: How a layer weighs a node against its neighbours: `paper`, `smooth` or `signed`.
+            This and the next seven are the preset's where they are None.
+        hidden_channels: Width of the hidden signals.
+        num_layers: Number K of propagation layers.
+        dropout: Rate in all places where the preset drops anything.
+        learning_rate: Of Adam.
+        weight_decay: L2 penalty on the weights.
+        epochs: The most epochs.
+        patience: Stop after so many epochs without a better validation score.
+        n_neighbors: Neighbours of a row, where no graph is given.
+        metric: What near means: a distance that scikit-learn's `NearestNeighbors` knows.
+        standardize: Whether columns are brought to mean 0 and variance 1. None does it to dense
+            tables without a graph.
+        validation_fraction: Share of the labelled rows of each class that choose the epoch. Classes
+            of fewer than five give none; where nobody is left, or with 0, the training rows choose.
+        settings: Any other settings of the model, its training or its strategy by name.
+        random_state: Of the validation rows, the initial weights and dropout.
+        device: auto, cpu, cuda or cuda:1.
+
+    Attributes:
+        classes_: The classes in ascending order.
+        n_features_in_: Number of columns.
+        feature_names_in_: Their names, if X had any.
+        lambda_max_: λ of every layer; empty for the kernel `signed`, which has none.
+        neighbour_share_: What every layer takes from neighbours, from -1 to 1.
+        history_: Losses, accuracies and learned scalars by epoch.
+        best_epoch_: The epoch that validation chose, counted from 1.
+    """
+
+    classes_: NDArray[Any]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    lambda_max_: NDArray[np.float64]
+    neighbour_share_: NDArray[np.float64]
+    history_: dict[str, list[Any]]
+    best_epoch_: int
+    fitted_: Fitted
+
+    def __init__(
+        self,
+        *,
+        preset: str = "auto",
+        kernel: str | None = None,
+        hidden_channels: int | None = None,
+        num_layers: int | None = None,
+        dropout: float | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
+        epochs: int | None = None,
+        patience: int | None = None,
+        n_neighbors: int = 10,
+        metric: str = "euclidean",
+        standardize: bool | None = None,
+        validation_fraction: float = 0.1,
+        settings: Mapping[str, Any] | None = None,
+        random_state: Any = None,
+        device: str = "auto",
+    ) -> None:
+        self.preset = preset
+        self.kernel = kernel
+        self.hidden_channels = hidden_channels
+        self.num_layers = num_layers
+        self.dropout = dropout
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.epochs = epochs
+        self.patience = patience
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.standardize = standardize
+        self.validation_fraction = validation_fraction
+        self.settings = settings
+        self.random_state = random_state
+        self.device = device
+
+    def fit(self, X: Any, y: Any = None, *, graph: Any = None) -> Self:  # noqa: N803
+        """Learn from the labelled rows.
+
+        Args:
+            X: Features, one row a node: an array, a SciPy sparse matrix or a DataFrame; or a
+                `NodeData`, which holds all there is to know.
+            y: One label a row; None, NaN or -1 where it is not known. Where -1 and 1 are all there
+                is, both are classes.
+            graph: A `Graph`, SciPy matrix, NetworkX graph, PyG data or `edge_index`, node i being
+                row i. If None, each row is linked to its nearest neighbours.
+        """
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        if isinstance(X, NodeData):
+            if y is not None or graph is not None:
+                raise DataError("NodeData holds its labels and its graph; leave y and graph out.")
+            preset = decide_settings(self, has_graph=True)
+            x = X.x.float() if isinstance(X.x, Tensor) else X.x
+            data = replace(X, x=x, graph=undirected_if_needed(X.graph, preset))
+            self.classes_ = np.array(X.class_names)
+            self.n_features_in_ = X.num_features
+            # Of an earlier fit.
+            self.__dict__.pop("feature_names_in_", None)
+            parts: dict[str, Any] = {}
+        else:
+            preset = decide_settings(self, has_graph=graph is not None)
+            data, parts = self._table_data(X, y, graph, preset, seed)
+        model, result = self._train(data, preset, seed)
+        self.fitted_ = Fitted(preset, model, **parts)
+        self.lambda_max_ = np.array(result.lambda_max, dtype=np.float64)
+        self.neighbour_share_ = np.array(result.neighbour_share, dtype=np.float64)
+        self.history_ = {name: rows for name, rows in result.history.to_dict().items() if rows}
+        self.best_epoch_ = result.best_epoch
+        return self
+
+    def predict(self, X: Any, graph: Any = None) -> NDArray[Any]:  # noqa: N803
+        """The likeliest class of every row.
+
+        Args:
+            X: Features, or a `NodeData`.
+            graph: The graph of these rows, for a model that was trained on a graph. It may be left
+                out for the training table itself.
+        """
+        likeliest = self.predict_proba(X, graph).argmax(axis=1)
+        return cast(NDArray[Any], self.classes_[likeliest])
+
+    def predict_proba(self, X: Any, graph: Any = None) -> NDArray[np.float64]:  # noqa: N803
+        """The probability of every class, a column each in the order of `classes_`."""
+        logits = self._ask(AKGNN.forward, X, graph)
+        return cast(NDArray[np.float64], logits.softmax(1).numpy())
+
+    def transform(self, X: Any, graph: Any = None) -> NDArray[np.float64]:  # noqa: N803
+        """The embedding of every row: what the classifier on top of the network sees."""
+        return cast(NDArray[np.float64], self._ask(AKGNN.embed, X, graph).numpy())
+
+    def score(
+        self,
+        X: Any,  # noqa: N803
+        y: Any = None,
+        sample_weight: Any = None,
+        graph: Any = None,
+    ) -> float:
+        """Share of rows whose class is predicted, from 0 to 1.
+
+        Rows without a label do not count. Of a `NodeData` the test nodes count.
+        """
+        predicted = self.predict(X, graph)
+        if isinstance(X, NodeData):
+            y = np.array([*X.class_names, None])[X.y.cpu().numpy()]
+            others = np.ones(len(y), dtype=np.bool_)
+            others[X.split.test.cpu().numpy()] = False
+            y[others] = None
+        labels = column_or_1d(label_array(y))
+        check_consistent_length(predicted, labels)
+        known = has_label(labels, minus_one_is_class=-1 in self.classes_.tolist())
+        if not known.any():
+            raise DataError("There is no label to compare with: y has none, or no test nodes.")
+        weight = None if sample_weight is None else np.asarray(sample_weight)[known]
+        right = plain_labels(labels[known])
+        return float(accuracy_score(right, predicted[known], sample_weight=weight))
+
+    def save(self, folder: str | Path) -> None:
+        """Keep the fitted estimator in a folder: JSON and safetensors, nothing that can run.
+
+        Args:
+            folder: A new or empty one, or one that holds an estimator, which is replaced.
+        """
+        from akgnn.estimator.folder import write_estimator
+
+        check_is_fitted(self)
+        write_estimator(Path(folder), self)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "AKGNNClassifier":
+        """The estimator that `save` kept in a folder; safe with a folder from a stranger."""
+        from akgnn.estimator.folder import read_estimator
+
+        return read_estimator(Path(folder), cls)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        """Width of the embedding."""
+        return int(cast(Tensor, self.fitted_.model.classifier[0].weight).size(0))
+
+    def _table_data(
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        graph: Any,
+        preset: Preset,
+        seed: int,
+    ) -> tuple[NodeData, dict[str, Any]]:
+        """The data to train on, and what to keep of them."""
+        options = TableSettings(**plain_arguments(self, TableSettings.names()))
+        if y is None:
+            raise DataError("AKGNNClassifier requires y to be passed, but the target y is None.")
+        given = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES)
+        labels = column_or_1d(label_array(y), warn=True)
+        check_consistent_length(given, labels)
+        self.classes_, codes = encode_labels(labels)
+        x, scaling = scaled(given, options.standardize, has_graph=graph is not None)
+        parts: dict[str, Any] = {"scaling": scaling}
+        if graph is None:
+            neighbours = Neighbours.build(x, options.n_neighbors, options.metric)
+            parts["neighbours"], seen = neighbours, neighbours.graph()
+        else:
+            seen = undirected_if_needed(as_graph(graph, given.shape[0]), preset)
+            parts |= {"graph": seen, "rows": fingerprint(given)}
+        known = torch.tensor(codes)
+        split = split_for_validation(known, val=options.validation_fraction, seed=seed)
+        names = tuple(str(label) for label in self.classes_.tolist())
+        return NodeData("table", as_features(x), known, seen, split, names), parts
+
+    def _train(self, data: NodeData, preset: Preset, seed: int) -> tuple[AKGNN, FitResult]:
+        data = data.to(choose_device(self.device))
+        sizes = data.num_features, data.num_classes
+        model = build_model("akgnn", preset.model, *sizes, seed=seed).to(data.y.device)
+        strategy = preset.strategy.build()
+        (outcome,) = fit_many([model], data, preset.training, seeds=[seed], strategy=strategy)
+        if isinstance(outcome, AkgnnError):
+            raise outcome
+        return cast(AKGNN, model.cpu().eval()), outcome
+
+    def _ask(self, method: Any, X: Any, graph: Any) -> Tensor:  # noqa: N803
+        check_is_fitted(self)
+        device = choose_device(self.device)
+        if isinstance(X, NodeData):
+            if graph is not None:
+                raise DataError("NodeData holds its graph; leave graph out.")
+            placed = self.fitted_.place_data(X, self.n_features_in_)
+        else:
+            x = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
+            placed = self.fitted_.place(x, graph)
+        return self.fitted_.ask(placed, device, method)
