@@ -290,7 +290,7 @@ def test_a_run_from_before_there_were_more_scores_is_read(folder):
     content = json.loads((folder.path / "run.json").read_text())
     for name in LATER:
         assert content["result"].pop(name) == metrics_of(result.fit)[name]
-    (folder.path / "run.json").write_text(json.dumps(content))
+    rewrite(folder.path / "run.json", content)
     fit = read_result(folder).fit
     assert all(math.isnan(getattr(fit, name)) for name in LATER)
 

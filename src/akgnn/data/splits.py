@@ -167,6 +167,8 @@ def split_by_folds(y: Tensor, *, fold: int, folds: int, seed: int = 0) -> Split:
     is_test = torch.arange(len(lined_up), device=y.device) % folds == fold
     rest = lined_up[~is_test]
     is_val = torch.arange(len(rest), device=y.device) % folds == folds - 1
+    # So few that no place is the `folds`-th: the last one chooses.
+    is_val[-1] |= not bool(is_val.any())
     name = f"fold-{fold}-of-{folds}-seed-{seed}"
     return Split(name, rest[~is_val], rest[is_val], lined_up[is_test])
 

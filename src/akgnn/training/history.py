@@ -45,8 +45,8 @@ class History:
                 column.append(row[name])
 
     def row(self, epoch: int) -> dict[str, Any]:
-        """One epoch, counted from 0, by the names of the columns that have entries."""
-        return {name: column[epoch] for name, column in vars(self).items() if column}
+        """One epoch, counted from 0, by the names of the columns that have an entry for it."""
+        return {name: column[epoch] for name, column in vars(self).items() if epoch < len(column)}
 
     def of_start(self, number: int) -> "History":
         """The epochs of one of several starts, as if it had been the only one."""
