@@ -231,3 +231,15 @@ def test_a_prediction_that_cannot_be_is_refused(run, folder, tmp_path, capsys):
     capsys.readouterr()
     assert main(["predict", str(out), *asked]) == 2
     assert "not on tables" in capsys.readouterr().err
+
+
+def test_numbers_that_are_too_large_are_told_of(data, tmp_path, capsys):
+    write_tables(data, tmp_path)
+    nodes = tmp_path / "nodes.csv"
+    head, *rows = nodes.read_text().splitlines()
+    years = [f"{row},{1990 + number % 20}" for number, row in enumerate(rows)]
+    nodes.write_text("\n".join([f"{head},year", *years]) + "\n")
+    assert main(["train", *tables(tmp_path), *columns(), *SMALL]) == 0
+    assert "Column 'year' holds numbers as large as 2,009" in capsys.readouterr().err
+    assert main(["train", *tables(tmp_path), *columns(), *SMALL, "--standardise"]) == 0
+    assert capsys.readouterr().err == ""

@@ -9,9 +9,12 @@ import typer
 from akgnn.errors import SettingsError
 
 if TYPE_CHECKING:
+    from akgnn.data.node_data import NodeData
     from akgnn.data.tables.settings import TableSettings
 
 PANEL = "Your own tables"
+# Features beyond this drown the others, and saturate what is learned from them.
+_LARGE = 30
 
 NODES = typer.Option(
     None, help="File of nodes: CSV, TSV, Parquet, JSON lines.", rich_help_panel=PANEL
@@ -54,3 +57,20 @@ def table_settings(options: Mapping[str, Any], config: Mapping[str, Any]) -> "Ta
         if not values.get(name):
             raise SettingsError(f"Your own tables need --nodes and --edges; --{name} is missing.")
     return TableSettings.from_mapping(values)
+
+
+def scale_hint(data: "NodeData") -> str | None:
+    """A line about the feature with the largest numbers, where they are too large to learn from."""
+    from torch import Tensor
+
+    if data.recipe is None or not isinstance(data.x, Tensor):
+        return None
+    largest = data.x.abs().amax(0)
+    feature = int(largest.argmax())
+    if float(largest[feature]) <= _LARGE:
+        return None
+    name = data.recipe.feature_names[feature]
+    return (
+        f"Column {name!r} holds numbers as large as {float(largest[feature]):,.6g}; networks learn "
+        "best from numbers of about 1. --standardise scales them."
+    )

@@ -167,6 +167,8 @@ def train(
     choice = choose(candidates, data) if candidates else None
     plan = plan if choice is None else choice.chosen.plan
     plan = plan.with_columns_of(data)
+    if (hint := own_tables.scale_hint(data)) is not None:
+        typer.echo(f"akgnn: {hint}", err=True)
     plans = [plan] if several is None else [plan.with_seed(number) for number in several]
     plans = plans if folds is None else fold_plans(plan, folds)
     tracking = Tracking(trackers, plans, folders)
