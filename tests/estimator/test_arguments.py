@@ -2,15 +2,12 @@ import numpy as np
 import pytest
 
 from akgnn.errors import SettingsError
-from akgnn.estimator.arguments import TableSettings, decide_settings, plain_arguments
+from akgnn.estimator.arguments import RowSettings, decide_settings, plain_arguments
 from akgnn.estimator.classifier import AKGNNClassifier
 
 
 def test_the_defaults_are_the_constructors():
-    assert (
-        TableSettings(**plain_arguments(AKGNNClassifier(), TableSettings.names()))
-        == TableSettings()
-    )
+    assert RowSettings(**plain_arguments(AKGNNClassifier(), RowSettings.names())) == RowSettings()
 
 
 def test_a_start_stays_with_its_kernel():

@@ -466,3 +466,14 @@ def test_scikit_learn_is_loaded_when_it_is_needed_and_its_extra_is_named():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "AKGNNClassifier needs an optional package: pip install 'akgnn[sklearn]'" in done.stdout
     assert akgnn.AKGNNClassifier is AKGNNClassifier
+
+
+def test_rare_classes_may_weigh_as_much_as_frequent_ones():
+    draw = np.random.default_rng(0)
+    y = np.repeat([0, 1], [95, 5])
+    X = draw.normal(size=(100, 2)) + 0.8 * y[:, None]  # noqa: N806
+    plain = AKGNNClassifier(epochs=60, random_state=0).fit(X, y)
+    weighed = AKGNNClassifier(epochs=60, random_state=0, settings={"class_weight": "balanced"}).fit(
+        X, y
+    )
+    assert weighed.predict(X).sum() > plain.predict(X).sum()

@@ -24,8 +24,8 @@ _DROPOUTS = ("input_dropout", "transform_dropout", "layer_dropout", "classifier_
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableSettings(Settings):
-    """How a table becomes data to train on; as the arguments of `AKGNNClassifier`."""
+class RowSettings(Settings):
+    """How the rows of a table become data to train on; as the arguments of `AKGNNClassifier`."""
 
     n_neighbors: int = count(10)
     metric: str = "euclidean"

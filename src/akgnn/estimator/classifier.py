@@ -38,7 +38,7 @@ try:
 except ImportError as error:
     raise MissingExtraError("AKGNNClassifier", "sklearn") from error
 
-from akgnn.estimator.arguments import TableSettings, decide_settings, plain_arguments
+from akgnn.estimator.arguments import RowSettings, decide_settings, plain_arguments
 from akgnn.estimator.fitted import Fitted, undirected_if_needed
 from akgnn.estimator.inputs import as_features, as_graph, fingerprint
 from akgnn.estimator.labels import encode_labels, has_label, label_array, plain_labels
@@ -253,7 +253,7 @@ class AKGNNClassifier(
         seed: int,
     ) -> tuple[NodeData, dict[str, Any]]:
         """The data to train on, and what to keep of them."""
-        options = TableSettings(**plain_arguments(self, TableSettings.names()))
+        options = RowSettings(**plain_arguments(self, RowSettings.names()))
         if y is None:
             raise DataError("AKGNNClassifier requires y to be passed, but the target y is None.")
         given = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES)
