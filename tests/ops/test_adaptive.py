@@ -272,3 +272,11 @@ def test_weights_of_channels_may_stand_in_a_column():
     expected = adaptive_propagate(graph, h, flat)
     assert torch.equal(out, expected)
     assert torch.equal(grad.view(-1), torch.autograd.grad(expected.square().sum(), flat)[0])
+
+
+@pytest.mark.parametrize("name", ["self_weight", "neighbour_weight"])
+def test_a_weight_on_another_device_is_refused(name):
+    graph = Graph.from_edge_index(torch.tensor([[0, 1], [1, 0]]))
+    weights = {"self_weight": 1.0, name: torch.ones((), device="meta")}
+    with pytest.raises(GraphError, match=f"{name} lies on meta and the signals on cpu"):
+        adaptive_propagate(graph, torch.ones(2, 3), **weights)

@@ -156,6 +156,10 @@ def checked_weights(
     if normalisation == "sym" and "out_weight" in weights:
         raise SettingsError("out_weight needs normalisation='row'.")
     for name, weight in weights.items():
+        if isinstance(weight, Tensor) and weight.device != h.device:
+            raise GraphError(
+                f"{name} lies on {weight.device} and the signals on {h.device}; use {name}.to(...)."
+            )
         if isinstance(weight, Tensor) and weight.numel() != 1:
             _check_size(name, weight, h)
         if not isinstance(weight, Tensor) and not math.isfinite(weight):
