@@ -243,3 +243,14 @@ def test_numbers_that_are_too_large_are_told_of(data, tmp_path, capsys):
     assert "Column 'year' holds numbers as large as 2,009" in capsys.readouterr().err
     assert main(["train", *tables(tmp_path), *columns(), *SMALL, "--standardise"]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_own_tables_have_the_preset_that_asks_nothing_of_the_graph(folder, capsys):
+    few = ["--set", "epochs=2", "--json"]
+    for more, preset in (
+        ([], "any-graph"),
+        (["--model", "sgc"], "paper"),
+        (["--preset", "paper"], "paper"),
+    ):
+        assert main(["train", *tables(folder), *columns(), *more, *few]) == 0
+        assert json.loads(capsys.readouterr().out)["preset"] == preset

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from akgnn.training.checkpoint import RunFolder
     from akgnn.training.plan import RunPlan
 
+_ANY_GRAPH = "any-graph"
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -48,6 +50,7 @@ class Asked:
             if run.get("dataset", "tables") != "tables":
                 raise SettingsError("Name a data set or tables of your own (--nodes), not both.")
             run["dataset"] = "tables"
+            run.setdefault("preset", own_preset(run.get("model", RunSettings().model)))
         which = RunSettings.from_mapping(run)
         return RunPlan.make(which, self.changes, by_kind=file.preset, tables=tables)
 
@@ -67,6 +70,14 @@ class Asked:
                 preset = kept.preset.updated(self.changes)
                 return RunPlan(kept.which.updated(self.run), preset, tables)
         return self.plan()
+
+
+def own_preset(model: str) -> str:
+    """The preset for a graph of which nothing is known, where the model has one."""
+    from akgnn.training.presets import list_presets
+
+    presets = list_presets(model)
+    return _ANY_GRAPH if _ANY_GRAPH in presets else next(iter(presets))
 
 
 def load_data(

@@ -14,13 +14,16 @@ def init(
     label: str = typer.Option("label", help="Column of the classes."),
     dataset: str | None = typer.Option(None, help="A data set instead of tables."),
     model: str = typer.Option("akgnn", help="Model; `akgnn models` lists them."),
-    preset: str = typer.Option("paper", help="Settings by name."),
+    preset: str | None = typer.Option(
+        None, help="Settings by name.  [any-graph; paper for a data set]"
+    ),
     force: bool = typer.Option(False, "--force", help="Write over a file that is there."),
 ) -> None:
     """Write a settings file with every setting and what it means, for `akgnn train --config`.
 
     Example: akgnn init --nodes papers.csv --edges links.csv --label topic
     """
+    from akgnn.cli.asked import own_preset
     from akgnn.data.catalogue import check_dataset
     from akgnn.data.tables.settings import TableSettings
     from akgnn.training.config_text import config_text
@@ -29,7 +32,8 @@ def init(
     if dataset is not None:
         check_dataset(dataset)
     tables = TableSettings(nodes=nodes, edges=edges, label=label) if dataset is None else None
-    which = RunSettings(dataset=dataset or "tables", model=model, preset=preset)
+    chosen = preset or ("paper" if tables is None else own_preset(model))
+    which = RunSettings(dataset=dataset or "tables", model=model, preset=chosen)
     text = config_text(RunPlan.make(which, tables=tables))
     try:
         with file.open("w" if force else "x", encoding="utf-8") as stream:

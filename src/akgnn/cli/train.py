@@ -58,7 +58,9 @@ def train(
     model: str | None = typer.Option(
         None, help="Model, or auto to try a few; `akgnn models` lists them.  [akgnn]"
     ),
-    preset: str | None = typer.Option(None, help="Settings by name.  [paper]"),
+    preset: str | None = typer.Option(
+        None, help="Settings by name.  [paper; any-graph for your own tables]"
+    ),
     kernel: str | None = typer.Option(
         None, help="Kernel of akgnn: paper, smooth or signed; short for --set kernel=NAME."
     ),

@@ -41,7 +41,9 @@ def tune(
         None, help="symmetrised, or kept: the data's own directions.  [symmetrised]"
     ),
     model: str | None = typer.Option(None, help="Model; `akgnn models` lists them.  [akgnn]"),
-    preset: str | None = typer.Option(None, help="Settings to start from.  [paper]"),
+    preset: str | None = typer.Option(
+        None, help="Settings to start from.  [paper; any-graph for your own tables]"
+    ),
     changes: list[str] = typer.Option(
         [],
         "--set",
