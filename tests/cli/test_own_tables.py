@@ -156,7 +156,12 @@ def test_nodes_go_by_their_ids_everywhere(run, folder, capsys):
     assert main(["explain", str(run), "nobody"]) == 2
     assert "no node with the id 'nobody'; ids look like" in capsys.readouterr().err
     assert main(["inspect", str(run), "--json"]) == 0
-    assert main(["report", str(run), "--out", str(folder / "page.html")]) == 0
+    capsys.readouterr()
+    assert main(["inspect", str(run)]) == 0
+    assert " on nodes, split column-split" in capsys.readouterr().out
+    page = folder / "page.html"
+    assert main(["report", str(run), "--out", str(page)]) == 0
+    assert "akgnn on nodes, seed 0" in page.read_text(encoding="utf-8")
 
 
 def test_settings_are_searched_for_own_tables_too(folder, tmp_path, capsys):

@@ -50,10 +50,10 @@ def show_folds(
     if as_json:
         print_json(summary)
         return
-    which, data = results[0].plan.which, results[0].data
-    print(
-        f"{data_line(which.dataset, data)}; {len(results)} folds of split seed {which.split_seed}"
-    )
+    plan, data = results[0].plan, results[0].data
+    which = plan.which
+    folds = f"{len(results)} folds of split seed {which.split_seed}"
+    print(f"{data_line(plan.data_name, data)}; {folds}")
     rows = [
         [str(fold), *(f"{run[name]:.{digits}f}" for name, (_, digits) in _COLUMNS.items())]
         for fold, run in enumerate(summary["runs"])

@@ -63,7 +63,8 @@ def inspect(
         return
 
     fit, which = result.fit, result.plan.which
-    print(f"{run}: {which.model} ({which.preset}) on {which.dataset}, split {result.data['split']}")
+    trained_on = f"{result.plan.data_name}, split {result.data['split']}"
+    print(f"{run}: {which.model} ({which.preset}) on {trained_on}")
     accuracy = number(fit.test_accuracy)
     print(f"test accuracy {accuracy} %, {fit.epochs} epochs, best {fit.best_epoch}\n")
     if kernels:

@@ -36,10 +36,8 @@ def print_table(
 
 def data_line(name: str, data: Mapping[str, Any]) -> str:
     """A data set in a line, from its name and the description in a record."""
-    # Tables go by the name of their file.
-    shown = data["name"] if name == "tables" else name
     return (
-        f"{shown}: {data['num_nodes']} nodes, {data['num_edges']} edges, "
+        f"{name}: {data['num_nodes']} nodes, {data['num_edges']} edges, "
         f"{data['num_features']} features, {len(data['class_names'])} classes"
     )
 

@@ -247,7 +247,7 @@ def _print_results(
 ) -> None:
     first = results[0]
     data, which = first.data, first.plan.which
-    print(f"{data_line(which.dataset, data)}; split {data['split']}")
+    print(f"{data_line(first.plan.data_name, data)}; split {data['split']}")
     if no_edges(first):
         print(no_edges(first))
     if len(results) == 1:

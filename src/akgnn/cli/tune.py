@@ -104,7 +104,7 @@ def tune(
     if as_json:
         print_json(as_object(search, out))
         return
-    print(f"{data_line(plan.which.dataset, describe(data))}; split {search.split}")
+    print(f"{data_line(plan.data_name, describe(data))}; split {search.split}")
     _print_search(search, str(place))
     print(f"Kept in {out}: {', '.join(files)}.")
     print(f"Train it with: akgnn train --config {quote(str(out / files[1]))}")

@@ -40,7 +40,7 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
     shown: dict[str, Any] = {
         "run": run,
         "which": which,
-        "graph": graph_name(which.dataset),
+        "graph": graph_name(run.plan.data_name),
         "class_names": data.class_names,
         "insight": insight,
         "signal_words": signal_words(insight.signals, insight.smoothing),
@@ -51,7 +51,7 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
         "thresholds": THRESHOLDS,
     }
     counts = {"dataset": which.dataset, "model": which.model, "seed": which.seed}
-    title = f"{which.model} on {graph_name(which.dataset)}, seed {which.seed}"
+    title = f"{which.model} on {graph_name(run.plan.data_name)}, seed {which.seed}"
     return Page(
         title,
         "run.html",
@@ -149,7 +149,7 @@ def _responses(run: RunResult, learned: LearnedKernels, data: NodeData) -> tuple
     if not kernels or kernels[0].place.way or not data.graph.num_edges:
         return ()
     spectrum, note = spectrum_with_note(data.graph)
-    name, readout = graph_name(run.plan.which.dataset), readout_of(run.plan)
+    name, readout = graph_name(run.plan.data_name), readout_of(run.plan)
     kind = kind_of(run.plan)
     return tuple(
         Response(

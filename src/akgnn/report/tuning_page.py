@@ -28,7 +28,7 @@ def tuning_page(search: Search) -> Page:
     shown: dict[str, Any] = {
         "search": search,
         "which": which,
-        "graph": graph_name(which.dataset),
+        "graph": graph_name(search.plan.data_name),
         "best": best,
         "best_score": search.score.text(best.score),
         "settings": [
@@ -37,7 +37,7 @@ def tuning_page(search: Search) -> Page:
         "trials": [(trial, _score_text(search, trial.score)) for trial in search.trials],
     }
     return Page(
-        f"Search for {which.model} on {graph_name(which.dataset)}",
+        f"Search for {which.model} on {graph_name(search.plan.data_name)}",
         "tuning.html",
         shown,
         figures=(

@@ -48,7 +48,7 @@ def run_name(plan: RunPlan, folder: RunFolder | None) -> str:
         mark = sha256(str(folder.path.resolve()).encode()).hexdigest()[:6]
     else:
         mark = time.strftime("%Y%m%d-%H%M%S")
-    name = f"{which.dataset}-{which.model}-{which.preset}-seed-{which.seed}-{mark}"
+    name = f"{plan.data_name}-{which.model}-{which.preset}-seed-{which.seed}-{mark}"
     return re.sub(r"[^\w.-]+", "-", name)
 
 

@@ -84,6 +84,11 @@ class RunPlan:
         tables = TableSettings.from_mapping(kept["tables"]) if "tables" in kept else None
         return cls(which, default_settings(which.model).updated_by_kind(kept), tables)
 
+    @property
+    def data_name(self) -> str:
+        """What to call the data: by the name of the data set, or of the file of the nodes."""
+        return self.which.dataset if self.tables is None else Path(self.tables.nodes).stem
+
     def with_seed(self, seed: int) -> "RunPlan":
         """The same plan with another seed."""
         return replace(self, which=replace(self.which, seed=seed))
