@@ -34,7 +34,7 @@ def print_insight(insight: "Insight", run: Path) -> None:
         _print_suspects(trained)
     if insight.suspects:
         first = insight.suspects[0].name
-        print(f"\nWhy a node gets its class: akgnn explain {quote(str(run))} {first}")
+        print(f"\nWhy a node gets its class: akgnn explain {quote(str(run))} {quote(first)}")
 
 
 def _print_classes(scores: Sequence["ClassScore"]) -> None:

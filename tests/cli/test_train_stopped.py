@@ -1,0 +1,88 @@
+"""`akgnn train` in a process of its own that is killed, or asked to stop."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+LONG = ["--dataset", "csbm:num_nodes=300", "--set", "epochs=150", "--set", "patience=150"]
+
+
+def start(out, *arguments):
+    command = [sys.executable, "-m", "akgnn", "train", "--out", str(out), *arguments]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def finish(out, *arguments):
+    process = start(out, *arguments, "--json")
+    stdout, stderr = process.communicate(timeout=120)
+    assert process.returncode == 0, stderr
+    return {**json.loads(stdout), "seconds": None}
+
+
+def wait_for_epochs(out, process):
+    deadline = time.monotonic() + 60
+    while not list(out.glob("state-*")) and process.poll() is None:
+        assert time.monotonic() < deadline, "no state was written"
+        time.sleep(0.01)
+
+
+def test_runs_killed_at_random_moments_resume_to_the_same_end(tmp_path):
+    whole = finish(tmp_path / "whole", *LONG)
+    moments = random.Random(0)
+    for number in range(int(os.environ.get("AKGNN_KILLS", "3"))):
+        out = tmp_path / f"killed-{number}"
+        process = start(out, *LONG, "--checkpoint-seconds", "0")
+        if number % 4:
+            wait_for_epochs(out, process)
+        time.sleep(moments.uniform(0, 1.5))
+        process.kill()
+        process.communicate()
+        again = finish(out, *LONG, "--resume", "--checkpoint-seconds", "0")
+        assert again == whole, f"kill {number}"
+        lines = [(path / "epochs.jsonl").read_bytes() for path in (out, tmp_path / "whole")]
+        assert lines[0] == lines[1], f"kill {number}"
+
+
+def test_seeds_killed_at_random_moments_resume_to_the_same_end(tmp_path):
+    several = [*LONG, "--seeds", "3"]
+    whole = finish(tmp_path / "whole", *several)
+    moments = random.Random(1)
+    for number in range(int(os.environ.get("AKGNN_KILLS", "2"))):
+        out = tmp_path / f"killed-{number}"
+        process = start(out, *several, "--checkpoint-seconds", "0")
+        wait_for_epochs(out / "seed-1", process)
+        time.sleep(moments.uniform(0, 1.5))
+        process.kill()
+        process.communicate()
+        again = finish(out, "--seeds", "3", "--resume")
+        assert again["mean"] == pytest.approx(whole["mean"], abs=1)
+        for one, other in zip(again["runs"], whole["runs"], strict=True):
+            assert one["seed"] == other["seed"]
+            assert one["epochs"] == other["epochs"]
+            assert one["val_loss"] == pytest.approx(other["val_loss"], rel=1e-3)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_request_to_stop_leaves_a_state_to_go_on_from(tmp_path, number):
+    out = tmp_path / "run"
+    long = [*LONG[:2], "--set", "epochs=100000", "--set", "patience=100000"]
+    process = start(out, *long, "--checkpoint-seconds", "0")
+    wait_for_epochs(out, process)
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "Stopped after epoch" in stderr
+    assert f"Go on with: akgnn train --out {out} --resume" in stderr
+    assert stderr.count("\n") == 1
+    record = json.loads((out / "run.json").read_text())
+    assert record["status"] == "running"
+    assert len(record["history"]["val_loss"]) >= 1
