@@ -14,12 +14,13 @@ from typing import Any
 
 import torch
 
-from akgnn import AKGNN, Noise, TrainSettings
-from akgnn.cli.output import print_json
-from akgnn.data.large import LargeGraphSettings, large_graph
-from akgnn.training.device import choose_device
+from akgnn import AKGNN, TrainSettings
+from akgnn.cli.show import print_json
+from akgnn.data.generated import LargeGraphSettings, large_graph
+from akgnn.machine.device import choose_device
+from akgnn.machine.memory import peak_bytes, reset_peak
+from akgnn.ops.dropout import Noise
 from akgnn.training.optimizer import make_optimizer
-from akgnn.training.peak_memory import peak_bytes, reset_peak
 from akgnn.training.strategies.supervised import training_loss
 
 

@@ -17,15 +17,61 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 import torch
+from pyarrow.csv import write_csv
 
+from akgnn.csr import CSR
 from akgnn.data.catalogue import load_dataset
 from akgnn.data.node_data import NodeData
 from akgnn.data.splits import Split
-from akgnn.data.tables.write import ids_of, write_tables
+
+
+def write_tables(
+    data: NodeData,
+    folder: Path,
+    *,
+    seed: int,
+    nodes: Sequence[int] | None = None,
+    edges: Literal["inside", "touching"] = "inside",
+) -> None:
+    """Write `nodes.csv` and `edges.csv`, rows shuffled; an undirected edge is written once.
+
+    Args:
+        data: Data to write.
+        folder: Folder to write to; made if it does not exist.
+        seed: Seed of the shuffle.
+        nodes: Nodes to write; all if not given.
+        edges: Edges to write: those between two such nodes, or all that touch one.
+    """
+    random, ids = np.random.default_rng(seed), np.array(ids_of(data))
+    chosen = random.permutation(len(ids) if nodes is None else np.array(nodes))
+    ends = data.graph.edge_index.numpy()
+    is_chosen = np.isin(ends, chosen)
+    wanted = is_chosen.all(0) if edges == "inside" else is_chosen.any(0)
+    if data.graph.is_symmetric:
+        wanted &= ends[0] < ends[1]
+    source, target = ids[random.permutation(ends[:, wanted], axis=1)]
+    part = np.full(len(ids), "", dtype="U5")
+    for name in ("train", "val", "test"):
+        part[getattr(data.split, name).numpy()] = name
+    # An unknown label is -1, the last of these.
+    label = np.array([*data.class_names, ""])[data.y.numpy()]
+    x = (data.x.to_dense() if isinstance(data.x, CSR) else data.x).numpy()[chosen]
+    columns = {"id": ids[chosen], "label": label[chosen], "split": part[chosen]}
+    columns |= {f"feature_{k}": x[:, k] for k in range(data.num_features)}
+    folder.mkdir(parents=True, exist_ok=True)
+    write_csv(pa.table(columns), folder / "nodes.csv")
+    write_csv(pa.table({"source": source, "target": target}), folder / "edges.csv")
+
+
+def ids_of(data: NodeData) -> list[str]:
+    """The ids of nodes 0, 1, … in the files; with leading zeros, as ids often have."""
+    width = len(str(data.graph.num_nodes)) + 1
+    return [f"{node:0{width}d}" for node in range(data.graph.num_nodes)]
 
 
 def command(*arguments: str) -> str:
@@ -48,12 +94,12 @@ def same_accuracy(data: NodeData, options: Sequence[str], seeds: int, folder: Pa
     run = folder / "run"
     command("train", *tables(folder), "--split", "split", *options, "--out", str(run))
     command("predict", str(run), "--out", str(folder / "predictions.csv"))
-    given, found = (_column(folder / name, "id") for name in ("nodes.csv", "predictions.csv"))
+    before, after = (_column(folder / name, "id") for name in ("nodes.csv", "predictions.csv"))
     parts = ("mean", "std", "ci95")
     return {
         "data_set": {part: named[part] for part in parts},
         "tables": {part: own[part] for part in parts},
-        "ids_in_the_order_of_rows": given == found,
+        "ids_in_the_order_of_rows": before == after,
     }
 
 
@@ -63,22 +109,23 @@ def returning_nodes(
     """Accuracy on a share of the nodes: unseen in training, and present without their labels."""
     rows = []
     for seed in range(seeds):
-        later = _drawn(data, share, seed)
-        place = folder / str(seed)
-        names = ids_of(data)
+        later, names = _drawn(data, share, seed), ids_of(data)
+        files = folder / str(seed)
         earlier = sorted(set(range(len(names))) - set(later))
-        write_tables(data, place / "earlier", nodes=earlier, seed=seed)
-        write_tables(data, place / "later", nodes=later, edges="touching", seed=seed)
-        write_tables(_unlabelled(data, later), place / "all", seed=seed)
+        write_tables(data, files / "earlier", nodes=earlier, seed=seed)
+        write_tables(data, files / "later", nodes=later, edges="touching", seed=seed)
+        write_tables(_unlabelled(data, later), files / "all", seed=seed)
         answer = {names[node]: data.class_names[int(data.y[node])] for node in later}
         score = {}
-        for kind, asked in (("earlier", tables(place / "later")), ("all", [])):
-            run, file = place / f"run-{kind}", place / f"{kind}.csv"
-            given = [*tables(place / kind), "--split", "split", *options]
-            command("train", *given, "--seed", str(seed), "--out", str(run))
+        for kind, asked in (("earlier", tables(files / "later")), ("all", [])):
+            run, file = files / f"run-{kind}", files / f"{kind}.csv"
+            named = [*tables(files / kind), "--split", "split", *options]
+            command("train", *named, "--seed", str(seed), "--out", str(run))
             command("predict", str(run), *asked, "--out", str(file))
-            found = dict(zip(_column(file, "id"), _column(file, "label"), strict=True))
-            score[kind] = 100 * np.mean([found[name] == label for name, label in answer.items()])
+            predicted = dict(zip(_column(file, "id"), _column(file, "label"), strict=True))
+            score[kind] = 100 * np.mean(
+                [predicted[name] == label for name, label in answer.items()]
+            )
         rows.append({"unseen": score["earlier"], "present": score["all"]})
     means = {kind: float(np.mean([row[kind] for row in rows])) for kind in rows[0]}
     return {"share": share, "mean": means, "runs": rows}

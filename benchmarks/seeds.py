@@ -12,13 +12,12 @@ from typing import Any
 
 import torch
 
-from akgnn.cli.output import print_json
-from akgnn.training.allocator import keep_freed_memory
-from akgnn.training.device import choose_device
-from akgnn.training.many import most_at_once
-from akgnn.training.plan import RunPlan, RunSettings
-from akgnn.training.run import RunResult
-from akgnn.training.train_runs import train_run, train_runs
+from akgnn.cli.show import print_json
+from akgnn.machine.device import choose_device, keep_freed_memory
+from akgnn.runs.plan import RunPlan, RunSettings
+from akgnn.runs.run import Run
+from akgnn.runs.train import train_run, train_runs
+from akgnn.training.batched.fit_many import runs_at_once
 
 
 def measure(plans: list[RunPlan], device: torch.device, data_root: Path | None) -> dict[str, Any]:
@@ -26,21 +25,21 @@ def measure(plans: list[RunPlan], device: torch.device, data_root: Path | None) 
     data = plans[0].load(data_root).to(device)
     keep_freed_memory()
     # Once before the clock runs: the first run of a process loads libraries.
-    train_run(RunPlan.make(plans[0].which, {"epochs": 2}), data)
+    train_run(RunPlan.make(plans[0].run, {"epochs": 2}), data)
     started = time.perf_counter()
     beside = train_runs(plans, data)
     middle = time.perf_counter()
     alone = [train_run(plan, data) for plan in plans]
     ended = time.perf_counter()
     scores = {
-        way: [run.fit.test_accuracy for run in runs if isinstance(run, RunResult)]
+        way: [run.result.test_accuracy for run in runs if isinstance(run, Run)]
         for way, runs in (("at once", beside), ("one after the other", alone))
     }
     return {
         "seconds": {"at once": middle - started, "one after the other": ended - middle},
         "ratio": (middle - started) / (ended - middle),
         "test accuracy": scores,
-        "side by side": most_at_once(plans[0].build(data), data, plans[0].strategy()),
+        "side by side": runs_at_once(plans[0].build(data), data, plans[0].strategy()),
         "threads": torch.get_num_threads(),
         "device": str(device),
     }

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from akgnn.cli.output import print_json
-from akgnn.data.tables.load import load_tables
+from akgnn.cli.show import print_json
+from akgnn.data.tables.load import read_tables
 from akgnn.data.tables.settings import TableSettings
 
 _FEATURES, _CLASSES = 16, 10
@@ -49,7 +49,7 @@ def write(folder: Path, case: str, num_nodes: int, num_edges: int) -> TableSetti
 def measure(settings: TableSettings) -> None:
     """Load the tables and print what it took."""
     started = time.perf_counter()
-    data = load_tables(settings).data
+    data = read_tables(settings)
     print_json(
         {
             "seconds": time.perf_counter() - started,

@@ -8,8 +8,7 @@ import sys
 import torch
 
 import akgnn
-from akgnn.experiments.statistics import compare
-from akgnn.training.summary import summarise
+from akgnn.experiments.statistics import compare, summarise
 
 epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 500
 seeds = range(int(sys.argv[2]) if len(sys.argv) > 2 else 20)

@@ -20,7 +20,7 @@ class LogKernel(LambdaKernel):
     search_space = (1.1, 10.0)
 
     def phi_of(self, scalar: float) -> float:
-        """The φ at which a layer with this λ starts."""
+        """The initial φ of a layer with this λ."""
         if scalar <= 1:
             raise ValueError("λ must be above 1")
         return math.log(scalar - 1)
@@ -30,7 +30,7 @@ class LogKernel(LambdaKernel):
         return phi.exp()
 
 
-akgnn.KERNELS["log"] = LogKernel()
+akgnn.register_kernel("log", LogKernel())
 
 data = akgnn.load_dataset("cora")
 for kernel in ("paper", "log"):

@@ -8,8 +8,8 @@ import json
 import sys
 from pathlib import Path
 
-from akgnn.training.plan import RunPlan, RunSettings
-from akgnn.training.train_runs import train_run
+from akgnn.runs.plan import RunPlan, RunSettings
+from akgnn.runs.train import train_run
 
 
 def status(field: str) -> int:
@@ -19,8 +19,8 @@ def status(field: str) -> int:
 
 
 def plan_of(case: dict) -> RunPlan:
-    which = {name: case[name] for name in ("dataset", "model", "preset") if name in case}
-    return RunPlan.make(RunSettings(**which), {**case.get("changes", {}), "epochs": 1})
+    run = {name: case[name] for name in ("dataset", "model", "preset") if name in case}
+    return RunPlan.make(RunSettings(**run), {**case.get("changes", {}), "epochs": 1})
 
 
 def peak(case: dict) -> int:

@@ -9,12 +9,14 @@ from akgnn.experiments.record import Record, failed_record
 from akgnn.experiments.spec import Spec
 from akgnn.experiments.spec_files import read_spec
 from akgnn.experiments.store import RecordStore
+from akgnn.runs.plan import RunPlan, RunSettings
+from akgnn.runs.run import DataFacts
 from akgnn.training.history import History
-from akgnn.training.plan import RunPlan, RunSettings
-from akgnn.training.starts import TriedStart
+from akgnn.training.state import RestartResult
 from akgnn.tuning.score import Score
+from akgnn.tuning.search import Search
 from akgnn.tuning.space import Dimension
-from akgnn.tuning.trial import Search, Trial
+from akgnn.tuning.study import Trial
 
 FIRST, SECOND = "csbm:num_nodes=60", "csbm:num_nodes=80"
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -106,15 +108,7 @@ def record_of(cell, seed: int, accuracy: float, *, epochs: int = 10, history: bo
     falling = [1.0 / (epoch + 1) + seed / 100 for epoch in range(epochs)]
     kept = History(falling, [90.0] * epochs, falling, [80.0] * epochs, [list(learned)] * epochs)
     metrics = {"test_accuracy": accuracy, "train_accuracy": 99.0, "best_epoch": 5, "epochs": epochs}
-    data = {
-        "name": cell.dataset,
-        "num_nodes": 60,
-        "num_edges": 100,
-        "num_features": 32,
-        "class_names": ["a", "b"],
-        "split": "public:12345678",
-        "source": {},
-    }
+    data = DataFacts(cell.dataset, 60, 100, 32, ("a", "b"), "public:12345678", {})
     return Record(
         plan=cell.plan(seed),
         error=None,
@@ -169,13 +163,13 @@ def homophily_records(spec: Spec) -> list[Record]:
     """
     records = []
     for cell in spec.cells:
-        homophily = generated_settings(cell.plan(0).which.dataset).homophily
+        homophily = generated_settings(cell.plan(0).run.dataset).homophily
         for seed in range(4):
             record = record_of(cell, seed, 50 + 50 * homophily - seed)
             if cell.row.label == "AKGNN, signed":
                 share = (homophily - 0.5 + seed / 100, 0.5)
                 kept = "1" if homophily else "-1"
-                starts = tuple(TriedStart(n, 10, 0.5, 80.0, n == kept) for n in ("1", "-1"))
+                starts = tuple(RestartResult(n, 10, 0.5, 80.0, n == kept) for n in ("1", "-1"))
                 record = replace(record, lambda_max=(), neighbour_share=share, starts=starts)
             records.append(record)
     return records

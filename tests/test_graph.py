@@ -308,10 +308,10 @@ def test_the_degree_of_a_hub_keeps_its_digits():
     ("build", "message"),
     [
         (lambda: Graph.from_edge_index(TRIANGLE.numpy()), "must be a torch tensor, got ndarray"),
-        (lambda: Graph.from_edge_index(TRIANGLE, num_nodes=-1), "num_nodes must be a whole number"),
+        (lambda: Graph.from_edge_index(TRIANGLE, num_nodes=-1), "num_nodes must be an integer"),
         (
             lambda: Graph.from_edge_index(TRIANGLE, num_nodes=4.0),
-            "num_nodes must be a whole number",
+            "num_nodes must be an integer",
         ),
         (lambda: Graph.from_scipy(sparse.coo_array(np.ones(3))), "must be square"),
         (lambda: Graph.from_scipy(sparse.csr_array(np.eye(2) * 1j)), "real numbers"),

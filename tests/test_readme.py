@@ -10,9 +10,10 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_python_examples_run(number, capsys):
+def test_python_examples_run(number, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     example = re.findall(r"```python\n(.*?)```", README, flags=re.S)[number]
-    exec(compile(example.replace("epochs=200", "epochs=2"), "README.md", "exec"), {})
+    exec(compile(re.sub(r"(epochs\"?[=:] ?)200", r"\g<1>2", example), "README.md", "exec"), {})
     assert capsys.readouterr().out
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from akgnn.bench.record import BenchContents, read_records
-from akgnn.experiments.bundled import spec_names
+from akgnn.experiments import SPECS
 from akgnn.experiments.results import collect
 from akgnn.experiments.spec_files import load_spec, read_spec
 from akgnn.experiments.store import RecordStore
-from akgnn.report.speed_markdown import plot_files
+from akgnn.report.speed_documents import plot_files
 from bench_data import full_record
 
 ROOT = Path(__file__).parents[1]
@@ -75,7 +75,7 @@ def test_all_records_can_be_read_and_none_failed():
     assert [record.error for record in CONTENTS.records if record.error] == []
 
 
-@pytest.mark.parametrize("name", spec_names())
+@pytest.mark.parametrize("name", SPECS)
 def test_every_cell_has_its_seeds_on_its_split(name):
     fingerprints = {
         "cora": "public:76754223",
@@ -87,7 +87,7 @@ def test_every_cell_has_its_seeds_on_its_split(name):
         # A cell that another experiment shares may have more.
         assert set(range(cell.row.seeds)) <= set(result.scores), (cell.row.label, cell.dataset)
         for record in result.finished:
-            found, which = record.data["split"], record.plan.which
+            found, which = record.data.split, record.plan.run
             if which.split is not None and which.split.startswith("public"):
                 assert found.startswith(f"{which.split}:")
             elif not cell.splits and cell.dataset in fingerprints:

@@ -4,7 +4,18 @@ from typing import Literal
 import pytest
 
 from akgnn.errors import SettingsError, UnknownNameError
-from akgnn.settings import Settings, count, non_negative, positive, rate, seed, share, whole
+from akgnn.settings import (
+    Settings,
+    count,
+    meanings,
+    non_negative,
+    positive,
+    rate,
+    seed,
+    share,
+    takes,
+    whole,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,11 +70,11 @@ def test_dictionary_round_trip():
     ("name", "value", "message"),
     [
         ("layers", 0, "layers must be from 1 to 1000000000, got 0"),
-        ("layers", 2.5, "layers must be a whole number, got 2.5"),
-        ("layers", True, "layers must be a whole number"),
-        ("layers", "1e-1", "layers must be a whole number, got '1e-1'"),
-        ("layers", "3.0", "layers must be a whole number, got '3.0'"),
-        ("layers", "eight", "layers must be a whole number, got 'eight'"),
+        ("layers", 2.5, "layers must be an integer, got 2.5"),
+        ("layers", True, "layers must be an integer"),
+        ("layers", "1e-1", "layers must be an integer, got '1e-1'"),
+        ("layers", "3.0", "layers must be an integer, got '3.0'"),
+        ("layers", "eight", "layers must be an integer, got 'eight'"),
         ("drop", 1.0, "drop must be at least 0 and below 1"),
         ("drop", -0.1, "drop must be at least 0 and below 1"),
         ("drop", float("nan"), "drop must be"),
@@ -81,7 +92,7 @@ def test_dictionary_round_trip():
         ("start", -1, "start must be from 0 to 2^63 - 1, got -1"),
         ("start", 2**63, "start must be from 0 to 2^63 - 1"),
         ("steps", -1, "steps must be from 0 to 1000000000, got -1"),
-        ("steps", 0.5, "steps must be a whole number"),
+        ("steps", 0.5, "steps must be an integer"),
         ("part", 1.1, "part must be from 0 to 1, got 1.1"),
         ("part", -0.1, "part must be from 0 to 1"),
     ],
@@ -95,3 +106,52 @@ def test_wrong_values_are_refused(name, value, message):
 def test_an_unknown_field_is_answered_with_a_guess():
     with pytest.raises(UnknownNameError, match="Did you mean 'layers'"):
         Example.from_mapping({"layer": 3})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told(Settings):
+    """Settings with meanings.
+
+    Attributes:
+        layers: How many there are,
+            which may take two lines.
+        drop: A rate.
+    """
+
+    layers: int = count(2)
+    drop: float = rate(0.5)
+
+
+@takes(Told)
+class Model:
+    """A model.
+
+    And more of it.
+    """
+
+    def __init__(self, in_channels, *, drop=0.5, layers=2, generator=None):
+        self.settings = Told.of_call(locals())
+
+
+def test_meanings_are_those_of_the_docstring():
+    assert meanings(Told) == {
+        "layers": "How many there are, which may take two lines.",
+        "drop": "A rate.",
+    }
+
+
+def test_a_models_help_tells_what_its_settings_mean():
+    assert Model.__doc__.startswith("A model.\n\nAnd more of it.\n\nArgs:\n    in_channels: Number")
+    order = ["in_channels: ", "drop: A rate.", "layers: How many", "generator: Source", "Raises:"]
+    places = [Model.__doc__.index(words) for words in order]
+    assert places == sorted(places)
+
+
+def test_without_docstrings_a_model_stays_as_it_is():
+    assert takes(Told)(type("Bare", (), {})).__doc__ is None
+
+
+def test_settings_are_taken_from_the_names_of_a_call():
+    assert Model(3, drop=0.1).settings == Told(drop=0.1, layers=2)
+    with pytest.raises(SettingsError, match="layers must be from 1"):
+        Model(3, layers=0)

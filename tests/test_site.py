@@ -16,7 +16,7 @@ import pytest
 import typer
 
 from akgnn.cli.main import app, main
-from akgnn.layers.kernels import KERNELS
+from registries import registries_restored
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -29,10 +29,8 @@ IN_TEXT = re.compile(r"`(akgnn [a-z][^`]*)`")
 @pytest.fixture
 def empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    before = dict(KERNELS)
-    yield tmp_path
-    KERNELS.clear()
-    KERNELS.update(before)
+    with registries_restored():
+        yield tmp_path
 
 
 def with_blocks(kind):

@@ -12,7 +12,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -82,27 +81,26 @@ def on_the_way_of_train(src: Path) -> int:
 
     Those that are only loaded, such as the other models behind the registry, do not count.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        script = (
-            "import sys\n"
-            "seen = set()\n"
-            "def look(frame, event, argument):\n"
-            "    code = frame.f_code\n"
-            # Bodies of modules and classes, which run when they are loaded, are not optimised code.
-            "    if event == 'call' and code.co_flags & 1 and code.co_name[0] != '<':\n"
-            "        seen.add(code.co_filename)\n"
-            "sys.setprofile(look)\n"
-            "from akgnn.cli.main import main\n"
-            f"main(['train', '--set', 'epochs=2', '--out', {str(Path(folder) / 'run')!r}])\n"
-            "sys.setprofile(None)\n"
-            "files = {name for name in seen if not name.endswith('__init__.py')}\n"
-            "print('\\n' + '\\n'.join(sorted(files)), file=sys.stderr)\n"
-        )
-        environment = {**os.environ, "PYTHONPATH": str(src), "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(
-            [sys.executable, "-c", script], env=environment, capture_output=True, text=True
-        )
-        done.check_returncode()
+    script = (
+        "import sys\n"
+        "seen = set()\n"
+        "def look(frame, event, argument):\n"
+        "    code = frame.f_code\n"
+        # Bodies of modules and classes, which run when they are loaded, are not optimised code.
+        "    if event == 'call' and code.co_flags & 1 and code.co_name[0] != '<':\n"
+        "        seen.add(code.co_filename)\n"
+        "sys.setprofile(look)\n"
+        "from akgnn.cli.main import main\n"
+        "main(['train', '--set', 'epochs=2'])\n"
+        "sys.setprofile(None)\n"
+        "files = {name for name in seen if not name.endswith('__init__.py')}\n"
+        "print('\\n' + '\\n'.join(sorted(files)), file=sys.stderr)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(src), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True
+    )
+    done.check_returncode()
     return sum(line.startswith(str(src)) for line in done.stderr.splitlines())
 
 

@@ -1,9 +1,9 @@
 """Write the measured tables into the documents; with --check, only say whether they are up to date.
 
 A table stands between `<!-- table NAME -->` and `<!-- end -->`. NAME is an experiment, measured in
-`results`; `compare NAME` for its first row against the others; `search NAME` for a search, in
-`results/search`; or `bench NAME` for benchmarks, in `results/bench`, whose curves are written to
-`docs/plots`.
+`results`; `NAME: LABEL, …` for some of its rows; `compare NAME` for its first row against the
+others; `search NAME` for a search, in `results/search`; or `bench NAME` for benchmarks, in
+`results/bench`, whose curves are written to `docs/plots`.
 """
 
 import re
@@ -14,11 +14,10 @@ from pathlib import Path
 
 from akgnn.bench.record import BenchContents, read_records
 from akgnn.experiments.record import Record
-from akgnn.experiments.results import collect
+from akgnn.experiments.results import collect, markdown_comparison, markdown_table
 from akgnn.experiments.spec_files import load_spec, read_spec
 from akgnn.experiments.store import RecordStore
-from akgnn.experiments.tables import markdown_comparison, markdown_table
-from akgnn.report.speed_markdown import PLOTS_FOLDER, plot_files, speed_markdown
+from akgnn.report.speed_documents import PLOTS_FOLDER, plot_files, speed_markdown
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ("README.md", "docs/reproduction.md", "docs/kernels.md", "docs/performance.md")
@@ -40,6 +39,8 @@ def benchmarks() -> BenchContents:
 
 def table(name: str) -> str:
     """The table of this name."""
+    if ":" in name:
+        return some_rows(*name.split(":", 1))
     kind, _, rest = name.rpartition(" ")
     if kind == "bench":
         return speed_markdown(rest, benchmarks())
@@ -49,6 +50,13 @@ def table(name: str) -> str:
     spec = load_spec(rest)
     results = collect(spec, records("results"))
     return markdown_comparison(results) if kind == "compare" else markdown_table(spec, results)
+
+
+def some_rows(name: str, labels: str) -> str:
+    """The rows of these labels, separated by commas, of an experiment's table."""
+    spec, wanted = load_spec(name), [label.strip() for label in labels.split(",")]
+    results = collect(spec, records("results"))
+    return markdown_table(spec, [each for each in results if each.cell.row.label in wanted])
 
 
 def updated(text: str) -> str:

@@ -1,8 +1,15 @@
 """Adaptive-kernel graph neural networks: node classification that learns how much to smooth.
 
+    import akgnn
+
+    run = akgnn.train("cora")             # what `akgnn train` does
+    run.result.test_accuracy              # what came of it
+    run.predict().labels                  # the class of every node
+
 Importing this is quick: torch is loaded when the first name that needs it is used.
 """
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -10,52 +17,56 @@ from akgnn.errors import AkgnnError
 from akgnn.version import __version__
 
 if TYPE_CHECKING:
-    from akgnn.csr import CSR
     from akgnn.data.catalogue import load_dataset
     from akgnn.data.node_data import NodeData
     from akgnn.data.splits import Split
+    from akgnn.data.tables.load import load_tables
     from akgnn.estimator.classifier import AKGNNClassifier
     from akgnn.explain.explanation import explain_node
     from akgnn.graph import Graph
     from akgnn.layers.ak_conv import AKConv
-    from akgnn.layers.explainable import explainable
-    from akgnn.layers.kernels import KERNELS, Kernel
+    from akgnn.layers.kernels import Kernel, register_kernel
     from akgnn.models.akgnn import AKGNN
-    from akgnn.models.registry import build_model
     from akgnn.ops.adaptive import adaptive_propagate
-    from akgnn.ops.dropout import Noise
-    from akgnn.ops.neighbour_sum import neighbour_sum
-    from akgnn.training.loop import FitResult, fit
-    from akgnn.training.many import fit_many
+    from akgnn.runs.run import Run, load_run
+    from akgnn.runs.train import train
+    from akgnn.training.batched.fit_many import fit_many
+    from akgnn.training.fit import FitResult, fit
     from akgnn.training.settings import TrainSettings
 
 _HOME = {
     "AKConv": "akgnn.layers.ak_conv",
     "AKGNN": "akgnn.models.akgnn",
     "AKGNNClassifier": "akgnn.estimator.classifier",
-    "CSR": "akgnn.csr",
-    "FitResult": "akgnn.training.loop",
+    "FitResult": "akgnn.training.fit",
     "Graph": "akgnn.graph",
-    "KERNELS": "akgnn.layers.kernels",
     "Kernel": "akgnn.layers.kernels",
     "NodeData": "akgnn.data.node_data",
-    "Noise": "akgnn.ops.dropout",
+    "Run": "akgnn.runs.run",
     "Split": "akgnn.data.splits",
     "TrainSettings": "akgnn.training.settings",
     "adaptive_propagate": "akgnn.ops.adaptive",
-    "build_model": "akgnn.models.registry",
     "explain_node": "akgnn.explain.explanation",
-    "explainable": "akgnn.layers.explainable",
-    "fit": "akgnn.training.loop",
-    "fit_many": "akgnn.training.many",
+    "fit": "akgnn.training.fit",
+    "fit_many": "akgnn.training.batched.fit_many",
     "load_dataset": "akgnn.data.catalogue",
-    "neighbour_sum": "akgnn.ops.neighbour_sum",
+    "load_run": "akgnn.runs.run",
+    "load_tables": "akgnn.data.tables.load",
+    "register_kernel": "akgnn.layers.kernels",
+    "train": "akgnn.runs.train",
+}
+# Names that stood here before and are of use to few.
+_MOVED = {
+    "CSR": "akgnn.csr",
+    "KERNELS": "akgnn.layers.kernels",
+    "Noise": "akgnn.ops.dropout",
+    "build_model": "akgnn.models.registry",
+    "explainable": "akgnn.layers.explainable",
+    "neighbour_sum": "akgnn.ops.products",
 }
 
 __all__ = [
     "AKGNN",
-    "CSR",
-    "KERNELS",
     "AKConv",
     "AKGNNClassifier",
     "AkgnnError",
@@ -63,22 +74,28 @@ __all__ = [
     "Graph",
     "Kernel",
     "NodeData",
-    "Noise",
+    "Run",
     "Split",
     "TrainSettings",
     "__version__",
     "adaptive_propagate",
-    "build_model",
     "explain_node",
-    "explainable",
     "fit",
     "fit_many",
     "load_dataset",
-    "neighbour_sum",
+    "load_run",
+    "load_tables",
+    "register_kernel",
+    "train",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MOVED:
+        home = _MOVED[name]
+        told = f"akgnn.{name} has moved; write: from {home} import {name}"
+        warnings.warn(told, DeprecationWarning, stacklevel=2)
+        return getattr(import_module(home), name)
     if name not in _HOME:
         raise AttributeError(f"module 'akgnn' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)

@@ -16,8 +16,6 @@ from akgnn.errors import GraphError
 _INT32_MAX = 2**31 - 1
 # Entries looked at at a time.
 _BLOCK = 2**24
-
-
 # Rows with more entries are summed on a GPU in pieces of so many; tuned on an H200.
 LONGEST_ROW, _SEGMENT = 128, 64
 # Rows that are put into an order of their own.
@@ -26,13 +24,9 @@ _WINDOW = 4096
 
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """Pieces of long rows.
+    """Pieces of the long `rows`: the entries `start` to `stop - 1`.
 
-    Attributes:
-        rows: The long rows.
-        ptr: Row i has the pieces `ptr[i]` to `ptr[i + 1] - 1`; none if it is not long.
-        start: The first entry of each piece.
-        stop: The entry after its last.
+    Row i has the pieces `ptr[i]` to `ptr[i + 1] - 1`; none if it is not long.
     """
 
     rows: Tensor
@@ -176,8 +170,7 @@ class Pattern:
         held: tuple[Tensor, Tensor] | None = self.__dict__.get("_diagonal")
         rows, columns = self.shape
         if held is None or len(held[0]) <= number * rows:
-            fits = max(number * columns, number * self.col.numel()) <= _INT32_MAX
-            dtype = torch.int32 if fits else torch.int64
+            dtype = index_dtype(number * max(columns, self.col.numel()))
             block = torch.arange(number, dtype=dtype, device=self.col.device).unsqueeze(1)
             starts = self.rowptr[:-1] + block * self.col.numel()
             rowptr = torch.cat([starts.view(-1), (block[-1] + 1) * self.col.numel()])
@@ -241,9 +234,9 @@ class CSR:
     @property
     def transpose(self) -> "CSR":
         """The transposed matrix."""
-        value = self.value
-        if value is not None:
-            value = value.index_select(-1, self.pattern.transpose_order)
+        if self.value is None:
+            return CSR(self.pattern.transpose)
+        value = self.value.index_select(-1, self.pattern.transpose_order)
         return CSR(self.pattern.transpose, value)
 
     def to(self, device: torch.device | str) -> "CSR":

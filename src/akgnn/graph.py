@@ -12,10 +12,9 @@ One policy holds for every way of building a graph:
   weights add up.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,15 +34,6 @@ from akgnn.csr import (
 )
 from akgnn.errors import GraphError
 from akgnn.hashing import words_
-
-
-class NetworkXGraph(Protocol):
-    """What is asked of a NetworkX graph."""
-
-    @property
-    def nodes(self) -> Iterable[Any]: ...  # noqa: D102
-    def is_directed(self) -> bool: ...  # noqa: D102
-    def edges(self, *, data: str) -> Iterable[tuple[Any, Any, Any]]: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,7 +78,7 @@ class Graph:
             )
         check_integers("edge_index", edge_index)
         if num_nodes is not None and (not isinstance(num_nodes, int) or num_nodes < 0):
-            raise GraphError(f"num_nodes must be a whole number from 0 on, got {num_nodes!r}.")
+            raise GraphError(f"num_nodes must be an integer from 0 on, got {num_nodes!r}.")
         if num_nodes is None:
             num_nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
         if edge_index.numel():
@@ -104,17 +94,15 @@ class Graph:
         coo = sparse.coo_array(matrix)
         if coo.ndim != 2 or coo.shape[0] != coo.shape[1]:
             raise GraphError(f"An adjacency matrix must be square, got {coo.shape}.")
-        source, target = (torch.as_tensor(index, dtype=torch.int64) for index in coo.coords)
+        index = torch.stack([torch.as_tensor(ends, dtype=torch.int64) for ends in coo.coords])
         if np.iscomplexobj(coo.data):
             raise GraphError("Edge weights must be real numbers, got a complex matrix.")
         exact = coo.data.dtype in (np.float32, np.float64)
         weight = torch.as_tensor(coo.data if exact else coo.data.astype(np.float64))
-        return cls.from_edge_index(
-            torch.stack([source, target]), weight, num_nodes=int(coo.shape[0])
-        )
+        return cls.from_edge_index(index, weight, num_nodes=int(coo.shape[0]))
 
     @classmethod
-    def from_networkx(cls, graph: NetworkXGraph, *, weight: str = "weight") -> "Graph":
+    def from_networkx(cls, graph: Any, *, weight: str = "weight") -> "Graph":
         """Build from a NetworkX graph; node i is the i-th of `graph.nodes`.
 
         Args:
@@ -123,11 +111,11 @@ class Graph:
         """
         position = {node: index for index, node in enumerate(graph.nodes)}
         edges = list(graph.edges(data=weight))
-        source = torch.tensor([position[edge[0]] for edge in edges], dtype=torch.int64)
-        target = torch.tensor([position[edge[1]] for edge in edges], dtype=torch.int64)
-        is_weighted = any(edge[2] is not None for edge in edges)
+        ends = [(position[source], position[target]) for source, target, _ in edges]
+        index = torch.tensor(ends, dtype=torch.int64).view(-1, 2).T
+        is_weighted = any(value is not None for _, _, value in edges)
         try:
-            numbers = [1.0 if edge[2] is None else float(edge[2]) for edge in edges]
+            numbers = [1.0 if value is None else float(value) for _, _, value in edges]
         except (TypeError, ValueError) as error:
             raise GraphError(
                 f"The edge attribute {weight!r} must hold numbers: {error}."
@@ -135,13 +123,9 @@ class Graph:
         values = torch.tensor(numbers, dtype=torch.float64)
         if not graph.is_directed():
             # A self-loop would be listed twice here, but it is dropped anyway.
-            source, target = torch.cat([source, target]), torch.cat([target, source])
-            values = values.repeat(2)
-        return cls.from_edge_index(
-            torch.stack([source, target]),
-            values if is_weighted else None,
-            num_nodes=len(position),
-        )
+            index, values = torch.cat([index, index.flip(0)], dim=1), values.repeat(2)
+        weights = values if is_weighted else None
+        return cls.from_edge_index(index, weights, num_nodes=len(position))
 
     @classmethod
     def from_pyg(cls, data: Any) -> "Graph":
@@ -204,14 +188,15 @@ class Graph:
         """Whether A equals its transpose exactly: an undirected graph.
 
         Two sums of 64-bit hashes are compared, one over all edges (i, j) with their weights and
-        one over the same edges turned round. Equal matrices have equal sums; a directed graph is
+        one over the transposed edges. Equal matrices have equal sums; a directed graph is
         taken for undirected with a probability of about 2^-64.
         """
         pattern, weight = self.adjacency.pattern, self.edge_weight
         difference = torch.zeros((), dtype=torch.int64, device=self.device)
         for part, row in pattern.blocks():
             i, j = row.long(), pattern.col[part].long()
-            bits = None if weight is None else _bits(weight[part])
+            # -0 has the bits of 0 then, which it equals.
+            bits = None if weight is None else (weight[part].double() + 0.0).view(torch.int64)
             difference += _fingerprint(i, j, bits, self.num_nodes)
             difference -= _fingerprint(j, i, bits, self.num_nodes)
         return int(difference) == 0
@@ -224,7 +209,7 @@ class Graph:
 
     @cached_property
     def transpose(self) -> "Graph":
-        """The graph with every edge turned round; itself where it is symmetric."""
+        """The graph with every edge transposed; itself where it is symmetric."""
         return self if self.is_symmetric else Graph(self.adjacency.transpose)
 
     @cached_property
@@ -247,14 +232,8 @@ class Graph:
         """The largest eigenvalue of the normalised Laplacian I - D^-1/2 A D^-1/2."""
         shape = self.adjacency.shape
         source, target = self.edge_index.cpu().numpy()
-        scale = np.zeros(self.num_nodes)
         degree = self.degree.cpu().numpy().astype(np.float64)
-        np.divide(
-            1,
-            np.sqrt(degree, where=degree > 0, out=np.ones_like(degree)),
-            where=degree > 0,
-            out=scale,
-        )
+        scale = np.where(degree > 0, 1 / np.sqrt(np.where(degree > 0, degree, 1)), 0)
         weight = 1.0 if self.edge_weight is None else self.edge_weight.cpu().numpy()
         matrix = sparse.coo_array((weight * scale[source] * scale[target], (target, source)), shape)
         laplacian = sparse.eye_array(self.num_nodes) - matrix
@@ -272,9 +251,7 @@ class Graph:
         if self.edge_weight is None:
             return Graph.from_edge_index(both, num_nodes=self.num_nodes)
         keys, place = torch.unique(both[1] * self.num_nodes + both[0], return_inverse=True)
-        absent = torch.full(
-            (len(keys),), -torch.inf, dtype=self.edge_weight.dtype, device=self.device
-        )
+        absent = self.edge_weight.new_full((len(keys),), -torch.inf)
         there, back = (absent.index_copy(0, half, self.edge_weight) for half in place.chunk(2))
         index = torch.stack([keys % self.num_nodes, keys // self.num_nodes])
         return Graph.from_edge_index(index, torch.maximum(there, back), num_nodes=self.num_nodes)
@@ -308,11 +285,6 @@ def _adjacency(row: Tensor, col: Tensor, weight: Tensor | None, num_nodes: int) 
     rowptr = rowptr_from_rows(key // max(num_nodes, 1), num_nodes)
     columns = key.remainder_(max(num_nodes, 1))
     return CSR(Pattern(rowptr, columns, (num_nodes, num_nodes), copy=False), value)
-
-
-def _bits(weight: Tensor) -> Tensor:
-    """The bits of each weight as a number; -0 has those of 0, which it equals."""
-    return (weight.double() + 0.0).view(torch.int64)
 
 
 def _fingerprint(i: Tensor, j: Tensor, bits: Tensor | None, num_nodes: int) -> Tensor:

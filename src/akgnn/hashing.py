@@ -1,4 +1,4 @@
-"""splitmix64, the hash behind everything random: of whole numbers, and of int64 tensors in place.
+"""splitmix64, the hash behind everything random: of integers, and of int64 tensors in place.
 
 Words are 64-bit and signed, since PyTorch has no unsigned arithmetic; sums and products wrap round.
 """

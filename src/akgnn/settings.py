@@ -1,10 +1,13 @@
 """Settings: small frozen dataclasses that check their own fields and read them from text."""
 
+import inspect
 import math
-from collections.abc import Mapping
+import re
+import textwrap
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from types import NoneType, UnionType
-from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from akgnn.errors import SettingsError, UnknownNameError, suggest
 
@@ -16,20 +19,31 @@ _LARGEST = 1e38
 # The most seeds of one model, and the most runs at a time: beyond it lies a slip of the keys.
 MOST_RUNS = 10_000
 
+Model = TypeVar("Model", bound=type)
+# What constructors of models take besides settings.
+_SIZES = {
+    "in_channels": "Number of features.",
+    "out_channels": "Number of classes.",
+    "generator": "Source of the initial weights.",
+}
+_RAISES = """Raises:
+    SettingsError: A value is outside its range, or two do not go together.
+    UnknownNameError: A setting names what is not registered."""
+
 
 def count(default: int, most: int = 10**9) -> Any:
-    """A field that holds a whole number from 1 to `most`."""
+    """A field that holds an integer from 1 to `most`."""
     return field(default=default, metadata={"low": 1, "high": most, "says": f"from 1 to {most}"})
 
 
 def whole(default: int) -> Any:
-    """A field that holds a whole number from 0 on."""
+    """A field that holds an integer from 0 on."""
     most = 10**9
     return field(default=default, metadata={"low": 0, "high": most, "says": f"from 0 to {most}"})
 
 
 def seed(default: int = 0) -> Any:
-    """A field that holds the seed of a generator: a whole number from 0 on, of 63 bits."""
+    """A field that holds the seed of a generator: an integer from 0 on, of 63 bits."""
     says = "from 0 to 2^63 - 1"
     return field(default=default, metadata={"low": 0, "high": 2**63 - 1, "says": says})
 
@@ -78,6 +92,11 @@ class Settings:
         """Build from named values; a name that is no field is an error that lists the fields."""
         return cls().updated(values)
 
+    @classmethod
+    def of_call(cls, values: Mapping[str, Any]) -> Self:
+        """Build from the `locals()` of a function that takes the fields by name, among others."""
+        return cls(**{name: values[name] for name in cls.names() if name in values})
+
     def updated(self, values: Mapping[str, Any]) -> Self:
         """A copy with other values, given as such or as text."""
         for name in values:
@@ -95,13 +114,41 @@ class Settings:
         return asdict(self)
 
 
+def meanings(settings: type[Settings]) -> dict[str, str]:
+    """What each setting means, from the docstring of its class."""
+    text = inspect.getdoc(settings) or ""
+    listed = text.partition("Attributes:\n")[2]
+    found = re.findall(r"^    (\w+): (.+(?:\n      .+)*)", listed, flags=re.M)
+    return {name: " ".join(words.split()) for name, words in found}
+
+
+def takes(settings: type[Settings]) -> Callable[[Model], Model]:
+    """Decorate a model whose constructor takes these settings: its help says what they mean.
+
+    So their meanings stand in one place, where the settings are declared.
+    """
+
+    def documented(model: Model) -> Model:
+        if model.__doc__ is None:
+            # Python was started with -OO.
+            return model
+        words = _SIZES | meanings(settings)
+        wrap = textwrap.TextWrapper(96, initial_indent="    ", subsequent_indent=" " * 8)
+        names = inspect.signature(model).parameters
+        lines = [wrap.fill(f"{name}: {words[name]}") for name in names]
+        model.__doc__ = "\n".join([f"{inspect.getdoc(model)}\n", "Args:", *lines, "", _RAISES])
+        return model
+
+    return documented
+
+
 def _options(hint: Any) -> tuple[Any, ...]:
     """The types that an annotation allows."""
     return get_args(hint) if get_origin(hint) is UnionType else (hint,)
 
 
 def _checked(name: str, value: Any, hint: Any) -> Any:
-    """The value if it is of an allowed type, whole numbers widened to float where needed."""
+    """The value if it is of an allowed type, integers widened to float where needed."""
     for option in _options(hint):
         if get_origin(option) is Literal:
             if value in get_args(option):
@@ -124,7 +171,7 @@ def _hint(value: Any, hint: Any) -> str:
 
 
 def _described(hint: Any) -> str:
-    words = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    words = {int: "an integer", float: "a number", bool: "true or false", str: "text"}
     parts = []
     for option in _options(hint):
         if get_origin(option) is Literal:
@@ -163,7 +210,7 @@ def _parsed(name: str, text: str, hint: Any) -> Any:
 
 
 def _whole(text: str) -> int:
-    """A whole number, as in 1000000 or 1e6."""
+    """An integer, as in 1000000 or 1e6."""
     if "e" not in text.lower():
         return int(text)
     number = float(text)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from akgnn.bench import bandwidth
+from akgnn.bench import timing
 
 
 @pytest.fixture(autouse=True)
 def _small_copy(monkeypatch):
-    monkeypatch.setitem(bandwidth._COPIED, "cpu", 2**16)
+    monkeypatch.setitem(timing._COPIED, "cpu", 2**16)

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from akgnn.bench import timing
-from akgnn.bench.timing import take_turns
+from akgnn.bench.timing import copy_task, take_turns
 
 CPU = torch.device("cpu")
 
@@ -42,3 +42,11 @@ def test_a_slow_task_runs_once_a_sample(monkeypatch):
     monkeypatch.setattr(timing.time, "perf_counter", lambda: now)
     assert take_turns({"slow": task}, 2, CPU)["slow"] == (1.0, 1.0)
     assert now == 3
+
+
+def test_a_copy_reads_and_writes_every_byte():
+    copy, moved = copy_task(torch.device("cpu"), 1000)
+    target = copy()
+    assert moved == 2000
+    assert target.numel() == 1000
+    assert not target.any()

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from akgnn.bench import bandwidth, peers
+from akgnn.bench import peers, timing
 from akgnn.bench.record import read_records
 from akgnn.cli.main import main
 
@@ -12,7 +12,7 @@ SMALL = ["--edges", "500", "--mean-degree", "4", "--channels", "4", "--repetitio
 
 @pytest.fixture(autouse=True)
 def _small_copy(monkeypatch):
-    monkeypatch.setitem(bandwidth._COPIED, "cpu", 2**16)
+    monkeypatch.setitem(timing._COPIED, "cpu", 2**16)
 
 
 def bench(tmp_path, *arguments):
@@ -86,7 +86,7 @@ def test_nothing_measured_is_a_failure(tmp_path, capsys, monkeypatch):
     ("arguments", "message"),
     [
         (["lyer"], "Unknown benchmark 'lyer'; choose from all, epoch, growth, layer. Did you"),
-        (["layer", "--edges", "1e4,x"], "--edges must be whole numbers from 1 to 2,000,000,000"),
+        (["layer", "--edges", "1e4,x"], "--edges must be integers from 1 to 2,000,000,000"),
         (["layer", "--edges", "1.5"], "got '1.5'"),
         (["layer", "--edges", "nan"], "got 'nan'"),
         (["layer", "--edges", ""], "got ''"),
@@ -112,4 +112,4 @@ def test_wrong_input_is_one_line_and_status_2(tmp_path, arguments, message, caps
 def test_a_folder_that_cannot_be_made_is_refused_before_the_work(tmp_path, capsys):
     (tmp_path / "bench").write_text("")
     assert bench(tmp_path, "layer", *SMALL) == 2
-    assert "Cannot make the folder" in capsys.readouterr().err
+    assert "Cannot write to the folder" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 import json
 
 from akgnn.cli.main import main
+from akgnn.data.catalogue import REGISTERED, load_dataset
 
 
 def test_bundled_sets_are_described(capsys):
@@ -21,4 +22,14 @@ def test_people_see_a_table_and_the_warning_about_pickle(capsys):
     assert "public:76754223" in out
     assert "PyG unpickles what it downloads" in out
     assert "chameleon-filtered" in out
-    assert "Directed, made undirected unless --direction kept is given" in out
+    assert "Directed; akgnn train makes them undirected unless --direction kept is given: " in out
+
+
+def test_data_sets_of_ones_own_are_listed(capsys, monkeypatch):
+    assert main(["datasets", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["registered"] == []
+    monkeypatch.setitem(REGISTERED, "mine", lambda: load_dataset("csbm"))
+    assert main(["datasets", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["registered"] == ["mine"]
+    assert main(["datasets"]) == 0
+    assert "Registered in Python: mine" in capsys.readouterr().out

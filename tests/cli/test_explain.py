@@ -158,7 +158,7 @@ def test_a_failed_run_is_refused_with_its_cause(run, tmp_path, capsys):
 def test_a_run_without_its_weights_is_refused(run, tmp_path, capsys):
     folder = changed(run, tmp_path / "run", lambda content: None)
     (folder / "weights.safetensors").unlink()
-    assert "cannot be read" in refused([folder, 3], capsys)
+    assert "is missing, or is no file" in refused([folder, 3], capsys)
 
 
 def test_data_that_changed_are_refused(run, tmp_path, capsys):

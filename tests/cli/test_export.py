@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from akgnn.cli.main import main
-from akgnn.training.checkpoint import RunFolder
-from akgnn.training.run import load_model
+from akgnn.runs.run import load_run
 
 TOY = ["--dataset", "csbm:num_nodes=100", "--set", "epochs=5", "--set", "hidden_channels=8"]
 
@@ -23,10 +22,10 @@ def test_the_file_gives_the_answers_of_the_run(run, tmp_path, capsys):
     out = capsys.readouterr().out
     assert f"{file}: akgnn as a function of x, edge_index\n" in out
     assert "On 3 graphs its scores are the model's, up to " in out
-    result, model = load_model(RunFolder(run))
-    data = result.plan.load()
+    kept = load_run(run)
+    data = kept.data()
     found = torch.export.load(file).module()(data.x, data.graph.edge_index)
-    assert torch.allclose(found, model(data.x, data.graph), atol=1e-5)
+    assert torch.allclose(found, kept.model(data.x, data.graph), atol=1e-5)
 
 
 def test_json_says_what_the_file_takes(run, tmp_path, capsys):
@@ -47,6 +46,15 @@ def test_the_name_says_what_kind_of_file_it_is(name, flags, run, tmp_path, capsy
     assert main(["export", str(run), "--out", str(tmp_path / name), *flags]) == 2
     wanted = ".onnx with --onnx" if flags else ".pt2"
     assert f"--out must end in {wanted}, got {name!r}." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "flags"), [("a.pt2", []), ("a.onnx", ["--onnx"])])
+def test_a_folder_that_is_not_there_is_one_clear_line(name, flags, run, tmp_path, capsys):
+    capsys.readouterr()
+    assert main(["export", str(run), "--out", str(tmp_path / "none" / name), *flags]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("akgnn: Cannot write ")
+    assert err.count("\n") == 1
 
 
 def test_a_model_that_cannot_be_exported_is_one_clear_line(tmp_path, capsys):

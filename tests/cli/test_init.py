@@ -2,7 +2,7 @@ import pytest
 
 from akgnn.cli.main import main
 from akgnn.data.catalogue import load_dataset
-from akgnn.data.tables.write import write_tables
+from written_tables import write_tables
 
 
 def test_a_file_is_written_that_train_accepts(tmp_path, capsys):
@@ -12,7 +12,7 @@ def test_a_file_is_written_that_train_accepts(tmp_path, capsys):
     assert main(["init", str(file), "--label", "label"]) == 0
     assert f"akgnn train --config {file}" in capsys.readouterr().out
     text = file.read_text().replace("# epochs = 2000", "epochs = 5")
-    file.write_text(text.replace('# features = "*"', 'features = "feature_*"'))
+    file.write_text(text.replace('# columns = "*"', 'columns = "feature_*"'))
     assert main(["train", "--config", str(file), "--set", "hidden_channels=4"]) == 0
     out = capsys.readouterr().out
     assert "nodes: 80 nodes" in out

@@ -1,12 +1,16 @@
 import json
 import shutil
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from akgnn.cli.inspect import _print_insight
 from akgnn.cli.main import main
+from akgnn.explain.insight import Suspect
 from akgnn.layers.kernels import KERNELS, SignedKernel
-from akgnn.training.plan import RunPlan
+from akgnn.runs.plan import RunPlan
 from run_files import rewrite
 
 
@@ -89,12 +93,12 @@ def test_people_read_words_and_starts(signed, capsys):
     assert "τ = 0 keeps a node's own signal" in out
 
 
-def test_groups_and_both_ways_have_a_row_each(tmp_path, capsys):
+def test_groups_and_both_directions_have_a_row_each(tmp_path, capsys):
     changes = ["--set", "groups=2", "--set", "normalisation=directed"]
     run = trained(tmp_path / "run", *changes)
     layers = inspected(run, capsys)["layers"]
-    places = [(layer["layer"], layer["way"], layer["group"]) for layer in layers]
-    assert places == [(k, way, g) for k in (1, 2) for way in ("in", "out") for g in (1, 2)]
+    positions = [(layer["layer"], layer["direction"], layer["group"]) for layer in layers]
+    assert positions == [(k, side, g) for k in (1, 2) for side in ("in", "out") for g in (1, 2)]
     assert main(["inspect", str(run)]) == 0
     out = capsys.readouterr().out
     assert "\n2, out, group 1 " in out
@@ -135,6 +139,15 @@ def test_without_the_data_the_homophily_is_missing(signed, tmp_path, capsys):
     (line,) = [line for line in out.splitlines() if "is not known" in line]
     assert line.startswith("The homophily of the training nodes is not known: ")
     assert "the neighbours" in out
+
+
+def test_why_the_data_are_missing_is_said_in_flags(signed, tmp_path, capsys):
+    def elsewhere(content):
+        content["settings"]["run"].update(dataset="chameleon-filtered", split=None)
+
+    folder = changed(signed, tmp_path / "run", elsewhere)
+    missing = inspected(folder, capsys, "--data-root", str(tmp_path))["homophily_missing"]
+    assert "--data-root or AKGNN_DATA names the folder" in missing
 
 
 def test_other_data_are_not_taken_for_the_runs(signed, tmp_path, capsys):
@@ -219,8 +232,8 @@ def test_people_read_scores_calibration_and_doubtful_labels(run, capsys):
 def without_test_nodes(monkeypatch):
     load = RunPlan.load
 
-    def loaded(self, *where):
-        data = load(self, *where)
+    def loaded(self, *where, **tables):
+        data = load(self, *where, **tables)
         return data.with_split(replace(data.split, test=data.split.test[:0]))
 
     monkeypatch.setattr(RunPlan, "load", loaded)
@@ -246,3 +259,14 @@ def test_without_the_data_there_is_no_insight(signed, tmp_path, capsys):
     assert inspected(folder, capsys, *root)["insight"] is None
     assert main(["inspect", str(folder), *root]) == 0
     assert "calibration" not in capsys.readouterr().out
+
+
+def test_a_command_that_is_shown_can_be_typed(capsys):
+    """Ids are the user's own and may hold what a shell takes for its own signs."""
+    doubtful = Suspect(0, "p 1; ls", "test", "a", "b", 0.1, 0.9, 3, 1, 2)
+    insight = SimpleNamespace(classes=(), reliability=(), suspects=[doubtful])
+    _print_insight(insight, Path("my run"))
+    out = capsys.readouterr().out
+    assert "akgnn explain 'my run' 'p 1; ls'" in out
+    assert "Training labels" not in out
+    assert "1 : 2" in out

@@ -2,10 +2,10 @@ import subprocess
 import sys
 
 import pytest
+import typer
 
 from akgnn import __version__
-from akgnn.cli import main as main_module
-from akgnn.cli.main import COMMANDS, main
+from akgnn.cli.main import COMMANDS, flags_of_commands, main
 from akgnn.errors import DataError, DivergedError, InterruptedRunError, OutOfMemoryError
 
 
@@ -43,6 +43,13 @@ def test_wrong_use_is_one_line_and_status_2(arguments, message, capsys):
     assert captured.err.count("\n") == 1
 
 
+def failing(monkeypatch, error):
+    def fail(self, **_):
+        raise error
+
+    monkeypatch.setattr(typer.Typer, "__call__", fail)
+
+
 @pytest.mark.parametrize(
     ("error", "status"),
     [
@@ -54,12 +61,26 @@ def test_wrong_use_is_one_line_and_status_2(arguments, message, capsys):
     ],
 )
 def test_errors_become_a_line_and_a_status(error, status, capsys, monkeypatch):
-    def fail(**_):
-        raise error
-
-    monkeypatch.setattr(main_module, "app", fail)
+    failing(monkeypatch, error)
     assert main([]) == status
     assert capsys.readouterr().err.startswith("akgnn: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["predict", "run"], "akgnn: Say --unknown-ids drop.\n"),
+        (["inspect", "run", "--json"], "akgnn: Say akgnn train --unknown-ids drop.\n"),
+    ],
+)
+def test_an_error_says_settings_in_the_flags_of_the_command(arguments, said, capsys, monkeypatch):
+    failing(monkeypatch, DataError("Say `unknown_ids='drop'`."))
+    assert main(arguments) == 2
+    assert capsys.readouterr().err == said
+    # As the program itself is called.
+    monkeypatch.setattr("sys.argv", ["akgnn", *arguments])
+    assert main() == 2
+    assert capsys.readouterr().err == said
 
 
 def test_a_reader_that_leaves_early_is_no_crash():
@@ -67,3 +88,10 @@ def test_a_reader_that_leaves_early_is_no_crash():
     done = subprocess.run(command, shell=True, capture_output=True, text=True)
     assert done.stderr == ""
     assert done.stdout.count("\n") == 1
+
+
+def test_the_flags_of_a_command_are_all_its_own():
+    flags = flags_of_commands()
+    assert set(flags) == {command.__name__ for command in COMMANDS}
+    assert {"--set", "--id", "--unknown-ids", "--resume"} <= flags["train"]
+    assert "--resume" not in flags["tune"]

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from akgnn.cli.main import main
-from akgnn.experiments.bundled import spec_names
+from akgnn.experiments import SPECS
 from akgnn.experiments.store import RecordStore
 
 SPEC = """title = "Small"
@@ -55,7 +55,7 @@ def what_was_measured(out):
     """The records without what may differ from run to run: times, memory, order."""
     records = RecordStore(out).read().records
     return sorted(
-        (r.plan.which.model, r.seed, tuple(r.metrics.items()), r.lambda_max) for r in records
+        (r.plan.run.model, r.seed, tuple(r.metrics.items()), r.lambda_max) for r in records
     )
 
 
@@ -81,7 +81,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_records(spec, tmp_path):
     finish(spec, tmp_path / "whole")
     moments = random.Random(1)
     out = tmp_path / "killed"
-    for _ in range(int(os.environ.get("AKGNN_KILLS", "3"))):
+    for _ in range(int(os.environ.get("AKGNN_KILLS", "2"))):
         process = start(spec, out)
         time.sleep(moments.uniform(1.0, 6.0))
         process.kill()
@@ -132,7 +132,7 @@ def test_skipped_lines_and_failed_runs_are_told(spec, tmp_path, capsys):
 def test_the_help_names_every_experiment(capsys):
     assert main(["reproduce", "--help"]) == 0
     words = capsys.readouterr().out.replace(",", " ").split()
-    assert {"patience", "searched", *spec_names()} <= set(words)
+    assert {"patience", "searched", *SPECS} <= set(words)
 
 
 @pytest.mark.parametrize(

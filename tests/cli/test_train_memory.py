@@ -11,7 +11,7 @@ TOY = ["--dataset", "csbm:num_nodes=200", "--set", "epochs=5", "--set", "hidden_
 
 @pytest.fixture
 def _little_memory(monkeypatch):
-    monkeypatch.setattr("akgnn.training.memory_check.free_bytes", lambda device: 1000)
+    monkeypatch.setattr("akgnn.runs.memory.free_bytes", lambda device: 1000)
 
 
 @pytest.mark.usefixtures("_little_memory")
@@ -21,6 +21,7 @@ def test_training_that_does_not_fit_is_refused_before_it_starts(tmp_path, capsys
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("akgnn: Training needs about ")
+    assert "--force trains all the same" in captured.err
     assert captured.err.count("\n") == 1
     assert not out.exists()
 
@@ -38,9 +39,7 @@ def test_an_estimate_can_be_overruled(capsys):
     assert json.loads(capsys.readouterr().out)["epochs"] == 5
 
 
-@pytest.mark.parametrize(
-    "where", ["akgnn.training.plan.load_dataset", "akgnn.training.train_runs.fit_many"]
-)
+@pytest.mark.parametrize("where", ["akgnn.runs.plan.load_dataset", "akgnn.runs.train.fit_many"])
 def test_running_out_of_memory_is_one_line(where, monkeypatch, capsys):
     def fail(*_, **__):
         raise RuntimeError("can't allocate memory: you tried to allocate 4294967296 bytes.\nAt:")

@@ -38,7 +38,7 @@ def wait_for_epochs(out, process):
 def test_runs_killed_at_random_moments_resume_to_the_same_end(tmp_path):
     whole = finish(tmp_path / "whole", *LONG)
     moments = random.Random(0)
-    for number in range(int(os.environ.get("AKGNN_KILLS", "3"))):
+    for number in range(int(os.environ.get("AKGNN_KILLS", "2"))):
         out = tmp_path / f"killed-{number}"
         process = start(out, *LONG, "--checkpoint-seconds", "0")
         if number % 4:

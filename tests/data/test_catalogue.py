@@ -1,15 +1,22 @@
 import pytest
 import torch
 
+import akgnn
 from akgnn.csr import CSR
 from akgnn.data.catalogue import (
+    REGISTERED,
+    check_dataset,
     dataset_names,
     generated_settings,
     graph_name,
     is_random_split,
     load_dataset,
+    register_dataset,
 )
+from akgnn.data.node_data import NodeData
+from akgnn.data.splits import Split
 from akgnn.errors import DataError, SettingsError, UnknownNameError
+from akgnn.graph import Graph
 
 
 def test_cora_is_the_default_with_normalised_sparse_features():
@@ -86,7 +93,7 @@ def test_splits_are_chosen_by_text(split, name):
         ("csbm:homofily=1", {}, UnknownNameError, "Did you mean 'homophily'"),
         ("csbm:degree", {}, SettingsError, "name=value, got 'degree'"),
         ("large:degre=3", {}, UnknownNameError, "Did you mean 'degree'"),
-        ("large:num_nodes=1e-3", {}, SettingsError, "num_nodes must be a whole number"),
+        ("large:num_nodes=1e-3", {}, SettingsError, "num_nodes must be an integer"),
         ("cora", {"split": "half"}, DataError, "Unknown split 'half'; write public"),
         ("cora", {"split": "public-2"}, DataError, "'cora' has no split 'public-2'"),
         ("csbm", {"split": "public"}, DataError, "its own is 'random-10-10-80-seed-0'"),
@@ -131,3 +138,60 @@ def test_a_fold_is_a_split_like_any_other():
     assert is_random_split("fold-2-of-5")
     with pytest.raises(DataError, match="5 folds are numbered 0 to 4, got 5"):
         load_dataset("csbm:num_nodes=200", split="fold-5-of-5")
+
+
+@pytest.fixture
+def registered():
+    """The data sets of one's own, which are as before afterwards."""
+    before = dict(REGISTERED)
+    yield REGISTERED
+    REGISTERED.clear()
+    REGISTERED.update(before)
+
+
+def own_data():
+    """A ring in which one direction is said, with two classes that the features tell apart."""
+    node = torch.arange(40)
+    split = Split("public", node[::4], node[1::4], torch.cat([node[2::4], node[3::4]]))
+    return NodeData(
+        name="ring",
+        x=torch.stack([(node < 20).float(), node / 40], dim=1),
+        y=(node < 20).long(),
+        graph=Graph.from_edge_index(torch.stack([node, (node + 1) % 40])),
+        split=split,
+        class_names=("back", "front"),
+    )
+
+
+def test_a_data_set_of_ones_own_is_one_entry(registered):
+    register_dataset("mine", own_data)
+    check_dataset("mine")
+    assert dataset_names()[-1] == "mine"
+    data = load_dataset("mine")
+    assert data.graph.is_symmetric
+    assert load_dataset("mine", direction="kept").graph.num_edges == 40
+    assert load_dataset("mine", split="public").split.name == "public"
+    assert load_dataset("mine", split="50/25/25").split.name == "random-50-25-25-seed-0"
+    assert torch.equal(data.x, own_data().x)
+    normalised = load_dataset("mine", features="row-normalised").x
+    assert torch.allclose(normalised.sum(1)[1:], torch.ones(39))
+    model = akgnn.AKGNN(data.num_features, 8, data.num_classes)
+    result = akgnn.fit(model, data, akgnn.TrainSettings(epochs=60, learning_rate=0.05))
+    assert result.test_accuracy > 80
+    with pytest.raises(UnknownNameError, match="Did you mean 'mine'"):
+        load_dataset("mime")
+    with pytest.raises(UnknownNameError, match="Unknown data set 'mine:a=1'"):
+        load_dataset("mine:a=1")
+
+
+def test_a_data_set_may_be_registered_again(registered):
+    register_dataset("mine", own_data)
+    register_dataset("mine", lambda: load_dataset("csbm:num_nodes=60"))
+    assert load_dataset("mine").name == "csbm"
+
+
+@pytest.mark.parametrize("name", ["cora", "csbm", "tables", "", " ", "a:b", "a\n"])
+def test_a_name_that_would_mislead_is_refused(registered, name):
+    with pytest.raises(SettingsError, match="name"):
+        register_dataset(name, own_data)
+    assert not registered

@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -5,9 +6,11 @@ import pytest
 import torch
 
 from akgnn.csr import CSR
-from akgnn.data.node_data import NodeData
+from akgnn.data.node_data import NodeData, content_sha256, homophily_among
 from akgnn.data.splits import Split
+from akgnn.data.transforms import sparse_if_sparse
 from akgnn.errors import DataError, GraphError
+from akgnn.graph import Graph
 from oracles import random_graph
 
 GRAPH = random_graph(0)
@@ -110,3 +113,61 @@ def test_weights_of_classes_are_one_a_class():
     assert make(class_weight=torch.ones(2)).class_weight.tolist() == [1, 1]
     with pytest.raises(DataError, match=r"class_weight must be 2 numbers, .* shape \[3\]"):
         make(class_weight=torch.ones(3))
+
+
+def test_every_part_of_the_content_counts():
+    x, y = torch.eye(20), torch.arange(20) % 2
+    index = torch.tensor([[0, 1], [1, 2]])
+    weight = torch.tensor([1.0, 2.0])
+    graph = Graph.from_edge_index(index, num_nodes=20)
+    hashes = [
+        content_sha256(x, y, graph, ("a", "b")),
+        content_sha256(x + 1, y, graph, ("a", "b")),
+        content_sha256(x.view(40, 10), y, graph, ("a", "b")),
+        content_sha256(sparse_if_sparse(x), y, graph, ("a", "b")),
+        content_sha256(sparse_if_sparse(2 * x), y, graph, ("a", "b")),
+        content_sha256(x, 1 - y, graph, ("a", "b")),
+        content_sha256(x, y, Graph.from_edge_index(index.flip(0), num_nodes=20), ("a", "b")),
+        content_sha256(x, y, Graph.from_edge_index(index, weight, num_nodes=20), ("a", "b")),
+        content_sha256(x, y, graph, ("a", "c")),
+    ]
+    assert len(set(hashes)) == len(hashes)
+    assert content_sha256(x.clone(), y.clone(), graph, ("a", "b")) == hashes[0]
+
+
+# A path 0-1-2-3, and node 4 linked to 3. Nodes 0 to 3 are chosen.
+PATH = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]])
+CLASSES = torch.tensor([0, 0, 1, 0, 1])
+CHOSEN = torch.tensor([0, 1, 2, 3])
+
+
+def test_an_undirected_edge_counts_once():
+    graph = Graph.from_edge_index(PATH, num_nodes=5).symmetrised()
+    found = homophily_among(graph, CLASSES, CHOSEN)
+    assert found.num_edges == 3
+    assert found.share == pytest.approx(1 / 3)
+    # The degrees are 1, 2, 2, 1: class 0 has 4 of the 6 ends, class 1 has 2.
+    assert found.expected == pytest.approx((4 / 6) ** 2 + (2 / 6) ** 2)
+
+
+def test_sources_and_targets_of_directed_edges_are_counted_apart():
+    found = homophily_among(Graph.from_edge_index(PATH, num_nodes=5), CLASSES, CHOSEN)
+    assert found.num_edges == 3
+    assert found.share == pytest.approx(1 / 3)
+    # Sources have the classes 0, 0, 1, targets 0, 1, 0.
+    assert found.expected == pytest.approx((2 / 3) * (2 / 3) + (1 / 3) * (1 / 3))
+
+
+def test_without_edges_nothing_is_known():
+    found = homophily_among(Graph.from_edge_index(PATH, num_nodes=5), CLASSES, torch.tensor([0, 2]))
+    assert found.num_edges == 0
+    assert math.isnan(found.share)
+    assert math.isnan(found.expected)
+
+
+def test_random_labels_agree_as_often_as_expected():
+    draw = torch.Generator().manual_seed(0)
+    graph = Graph.from_edge_index(torch.randint(400, (2, 4000), generator=draw)).symmetrised()
+    y = (torch.rand(graph.num_nodes, generator=draw) < 0.2).long()
+    found = homophily_among(graph, y, torch.arange(graph.num_nodes))
+    assert found.share == pytest.approx(found.expected, abs=0.02)

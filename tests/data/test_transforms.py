@@ -1,9 +1,11 @@
 from dataclasses import replace
 
+import pytest
 import torch
+from scipy import sparse
 
 from akgnn.data.catalogue import load_dataset
-from akgnn.data.transforms import dense_features, row_normalise
+from akgnn.data.transforms import csr_from_scipy, dense_features, row_normalise, sparse_if_sparse
 
 
 def test_rows_sum_to_one_and_empty_rows_stay():
@@ -32,3 +34,23 @@ def test_sparse_features_are_written_out():
     data = load_dataset("cora")
     assert torch.equal(dense_features(data).x, data.x.to_dense())
     assert dense_features(dense_features(data)).x.shape == data.x.shape
+
+
+@pytest.mark.parametrize("value", [1.0, 2.5])
+def test_features_with_many_zeros_become_sparse(value):
+    x = torch.zeros(10, 20)
+    x[3, 4] = x[9, 19] = value
+    found = sparse_if_sparse(x)
+    assert torch.equal(found.to_dense(), x)
+    assert (found.value is None) == (value == 1.0)
+
+
+def test_dense_features_stay_dense():
+    x = torch.rand(4, 4)
+    assert sparse_if_sparse(x) is x
+
+
+def test_a_scipy_matrix_with_repeats_in_any_order_becomes_csr():
+    matrix = sparse.coo_array(([1.0, 2, 3, 4], ([1, 0, 0, 0], [0, 2, 0, 2])), (2, 3))
+    assert csr_from_scipy(matrix).to_dense().tolist() == [[3, 0, 6], [1, 0, 0]]
+    assert csr_from_scipy(sparse.eye_array(3)).value is None

@@ -13,10 +13,15 @@ import torch
 from safetensors.torch import load_file, save
 from scipy import sparse
 
+import run_files
 from akgnn.data.catalogue import load_dataset
 from akgnn.errors import CheckpointError, RunFolderError, SettingsError
 from akgnn.estimator.classifier import AKGNNClassifier
-from akgnn.estimator.folder import RECORD_FILE, _digest
+from akgnn.estimator.folder import _tensors
+from akgnn.runs.folder import RUN_FILE, RunFolder
+from akgnn.runs.plan import RunPlan, RunSettings
+from akgnn.runs.run import EXTRA_TENSORS, load_run
+from akgnn.runs.train import train_run
 
 # More mutations than one run of the tests has time for.
 MUTATIONS = int(os.environ.get("AKGNN_MUTATIONS", "300"))
@@ -36,18 +41,15 @@ def kept(table, tmp_path):
 
 def rewrite(folder, change=None, tensors=None):
     """As a stranger would, with every checksum right."""
-    record = json.loads((folder / RECORD_FILE).read_text())
-    content = record["content"]
+    record = json.loads((folder / RUN_FILE).read_text())
     if tensors is not None:
-        old = folder / content["tensors"]["file"]
-        blob = save(tensors(load_file(old)))
+        blob = save(tensors(load_file(folder / record["weights"]["file"])))
+        (folder / "changed.safetensors").write_bytes(blob)
         sha256 = hashlib.sha256(blob).hexdigest()
-        content["tensors"] = {"file": f"tensors-{sha256[:16]}.safetensors", "sha256": sha256}
-        (folder / content["tensors"]["file"]).write_bytes(blob)
+        record["weights"] = {"file": "changed.safetensors", "sha256": sha256}
     if change is not None:
-        change(content)
-    record["sha256"] = _digest(content)
-    (folder / RECORD_FILE).write_text(json.dumps(record))
+        change(record)
+    run_files.rewrite(folder / RUN_FILE, record)
 
 
 @pytest.mark.parametrize(
@@ -109,13 +111,38 @@ def test_cora_fits_into_a_folder(tmp_path):
     )
 
 
+def test_an_estimator_is_a_run_with_what_it_needs_beside_the_model(table, kept):
+    content = json.loads((kept / RUN_FILE).read_text())
+    assert (content["format"], content["status"]) == ("akgnn-run-3", "finished")
+    fitted = AKGNNClassifier.load(kept)
+    run = load_run(kept)
+    assert run.plan.preset == fitted.fitted_.preset
+    assert run.facts.class_names == ("0", "1", "2")
+    assert run.result.best_epoch == fitted.best_epoch_
+    weights = fitted.fitted_.run.model.state_dict()
+    assert all(torch.equal(tensor, weights[n]) for n, tensor in run.model.state_dict().items())
+
+
 def test_an_estimator_is_replaced_and_leaves_nothing_behind(table, kept):
     x, y = table
-    (kept / ".tmp-1-estimator.json").touch()
+    (kept / ".tmp-1-run.json").touch()
     other = quick(random_state=1).fit(x, y)
     other.save(kept)
     assert np.array_equal(AKGNNClassifier.load(kept).predict_proba(x), other.predict_proba(x))
+    other.save(kept)
+    assert np.array_equal(AKGNNClassifier.load(kept).predict_proba(x), other.predict_proba(x))
     assert len(list(kept.iterdir())) == 2
+
+
+def test_a_run_is_no_estimator_and_is_not_replaced_by_one(table, tmp_path):
+    plan = RunPlan.make(RunSettings(dataset="csbm:num_nodes=60"), {"epochs": 1})
+    train_run(plan, plan.load(), RunFolder(tmp_path))
+    before = (tmp_path / RUN_FILE).read_bytes()
+    with pytest.raises(CheckpointError, match=r"a run and no estimator; akgnn\.load_run"):
+        AKGNNClassifier.load(tmp_path)
+    with pytest.raises(RunFolderError, match="holds a run already"):
+        quick(epochs=1).fit(*table).save(tmp_path)
+    assert (tmp_path / RUN_FILE).read_bytes() == before
 
 
 def test_other_files_are_left_alone(table, tmp_path):
@@ -123,8 +150,10 @@ def test_other_files_are_left_alone(table, tmp_path):
     fitted = quick(epochs=1).fit(*table)
     with pytest.raises(RunFolderError, match="holds other files"):
         fitted.save(tmp_path)
-    with pytest.raises(RunFolderError, match="Cannot write to"):
+    with pytest.raises(RunFolderError, match=r"thesis\.tex is a file, not a folder"):
         fitted.save(tmp_path / "thesis.tex")
+    with pytest.raises(RunFolderError, match="Cannot write to the folder"):
+        fitted.save(tmp_path / "thesis.tex" / "below")
 
 
 def test_what_json_cannot_hold_is_named(table, tmp_path):
@@ -143,22 +172,23 @@ def test_a_generator_is_not_kept(table, tmp_path):
 @pytest.mark.parametrize(
     ("found", "message"),
     [
-        ("akgnn-estimator-2", "written by a newer akgnn: its format is akgnn-estimator-2"),
-        ("akgnn-estimator-0", "never in use"),
-        ("akgnn-run-1", "was not written by AKGNNClassifier.save: it says 'akgnn-run-1'"),
-        (7, "7 is not printable text"),
+        ("akgnn-run-4", "written by a newer version of akgnn, in its format 4"),
+        ("akgnn-run-0", "was not written by akgnn"),
+        ("akgnn-estimator-1", "was not written by akgnn"),
+        (7, "was not written by akgnn"),
     ],
 )
 def test_another_format_is_refused_by_name(kept, found, message):
-    record = json.loads((kept / RECORD_FILE).read_text())
-    (kept / RECORD_FILE).write_text(json.dumps({**record, "format": found}))
+    record = json.loads((kept / RUN_FILE).read_text())
+    (kept / RUN_FILE).write_text(json.dumps({**record, "format": found}))
     with pytest.raises(CheckpointError, match=message):
         AKGNNClassifier.load(kept)
 
 
 def test_an_empty_folder_holds_no_estimator(tmp_path):
-    with pytest.raises(CheckpointError, match=r"holds no estimator: there is no estimator\.json"):
-        AKGNNClassifier.load(tmp_path)
+    for folder in (tmp_path, tmp_path / "none"):
+        with pytest.raises(CheckpointError, match=r"holds no estimator: there is no run\.json"):
+            AKGNNClassifier.load(folder)
 
 
 def put(*path, value):
@@ -180,35 +210,55 @@ def without(*path):
 
 
 RECORDS = {
-    "path": (put("tensors", "file", value="../../etc/passwd"), "which is no tensors' file"),
-    "other name": (put("tensors", "file", value="x.safetensors"), "which is no tensors' file"),
-    "missing file": (
-        put("tensors", "file", value=f"tensors-{'0' * 16}.safetensors"),
-        "is missing, or is no file",
+    # No path leads out of the folder.
+    "path": (put("weights", "file", value="../../etc/passwd"), "kept/passwd is missing, or is no"),
+    "missing file": (put("weights", "file", value="x.safetensors"), "is missing, or is no file"),
+    "no weights": (without("weights"), "has no weights yet"),
+    "no estimator": (without("estimator"), "holds a run and no estimator"),
+    "estimator": (put("estimator", value=[]), "not an object"),
+    "unknown argument": (put("estimator", "arguments", "evil", value=1), "arguments are not those"),
+    "lacking argument": (without("estimator", "arguments", "kernel"), "arguments are not those"),
+    "arguments": (put("estimator", "arguments", value=[]), "arguments is .*, not an object"),
+    "huge": (put("data", "num_features", value=10**15), "do not fit the model"),
+    "negative": (
+        put("data", "num_features", value=-4),
+        "num_features: -4 is not an integer from 0",
     ),
-    "no tensors": (without("tensors"), "'tensors' is missing"),
-    "unknown argument": (put("arguments", "evil", value=1), "arguments are not those"),
-    "lacking argument": (without("arguments", "kernel"), "arguments are not those"),
-    "arguments": (put("arguments", value=[]), "arguments are not those"),
-    "huge": (put("num_features", value=10**15), "do not fit the model"),
-    "negative": (put("num_features", value=-4), "not a whole number"),
     "huge hidden": (
         put("settings", "model", "hidden_channels", value=10**6),
         "do not fit the model",
     ),
+    "other model": (put("settings", "run", "model", value="sgc"), "Unknown setting"),
     "setting": (put("settings", "model", "evil", value=1), "Unknown setting 'evil'"),
     "kernel": (put("settings", "model", "kernel", value="os.system"), "Unknown kernel"),
     "strategy": (put("settings", "strategy", "strategy", value="x"), "Unknown strategy"),
     "settings": (put("settings", value=3), "damaged or foreign"),
-    "class kind": (put("classes", "kind", value="object"), "no list of text or numbers"),
-    "class twice": (put("classes", "labels", value=[0, 0, 1]), "listed twice"),
-    "class of another kind": (put("classes", "labels", value=["a", 1, 2]), "damaged or foreign"),
-    "class too large": (put("classes", "labels", value=[0, 1, 2**80]), "damaged or foreign"),
-    "more classes": (put("classes", "labels", value=[0, 1, 2, 3]), "do not fit the model"),
-    "names": (put("feature_names", value=["a"]), "1 names for 4 features"),
-    "names of numbers": (put("feature_names", value=[1, 2, 3, 4]), "1 is not text"),
-    "history": (put("history", "val_loss", value=[1.0]), "different lengths"),
-    "metric": (put("metric", value=7), "7 is not printable text"),
+    "class kind": (
+        put("estimator", "classes", "kind", value="object"),
+        "no list of text or numbers",
+    ),
+    "class twice": (put("estimator", "classes", "labels", value=[0, 0, 1]), "listed twice"),
+    "class of another kind": (
+        put("estimator", "classes", "labels", value=["a", 1, 2]),
+        "damaged or foreign",
+    ),
+    "class too large": (
+        put("estimator", "classes", "labels", value=[0, 1, 2**80]),
+        "damaged or foreign",
+    ),
+    "more classes": (
+        put("estimator", "classes", "labels", value=[0, 1, 2, 3]),
+        "classes are not as many as the model's",
+    ),
+    "more names of classes": (
+        put("data", "class_names", value=["0", "1", "2", "3"]),
+        "do not fit the model",
+    ),
+    "names": (put("estimator", "feature_names", value=["a"]), "1 names for 4 features"),
+    "names of numbers": (put("estimator", "feature_names", value=[1, 2, 3, 4]), "1 is not text"),
+    "history": (put("history", "val_loss", value=[1.0]), "has another length"),
+    "best epoch": (put("result", "best_epoch", value="last"), "is not an integer"),
+    "metric": (put("estimator", "metric", value=7), "7 is not printable text"),
 }
 
 
@@ -219,30 +269,67 @@ def test_a_strangers_record_is_checked(kept, change, message):
         AKGNNClassifier.load(kept)
 
 
+def test_a_model_that_is_no_akgnn_is_refused(kept, tmp_path):
+    plan = RunPlan.make(RunSettings(dataset="csbm:num_nodes=60", model="mlp"), {"epochs": 1})
+    train_run(plan, plan.load(), RunFolder(tmp_path / "other"))
+    estimator = json.loads((kept / RUN_FILE).read_text())["estimator"]
+    classes = {"kind": "int64", "labels": [0, 1, 2, 3]}
+    rewrite(
+        tmp_path / "other",
+        put("estimator", value={**estimator, "classes": classes, "metric": None}),
+    )
+    with pytest.raises(CheckpointError, match="its model is mlp, not akgnn"):
+        AKGNNClassifier.load(tmp_path / "other")
+
+
 TENSORS = {
     "lost weight": (
-        lambda t: {n: v for n, v in t.items() if n != "model/layers.0.phi"},
+        lambda t: {n: v for n, v in t.items() if n != "layers.0.phi"},
         "do not fit",
     ),
-    "double": (lambda t: {n: v.double() if "model" in n else v for n, v in t.items()}, "float64"),
-    "nan": (lambda t: {**t, "table": t["table"] * torch.nan}, "not finite"),
+    "double": (
+        lambda t: {n: v if n.startswith(EXTRA_TENSORS) else v.double() for n, v in t.items()},
+        "float64",
+    ),
+    "nan": (lambda t: {**t, "estimator/table": t["estimator/table"] * torch.nan}, "not finite"),
     "narrow table": (
-        lambda t: {**t, "table": t["table"][:, :2].contiguous()},
+        lambda t: {**t, "estimator/table": t["estimator/table"][:, :2].contiguous()},
         "table does not fit",
     ),
-    "flat table": (lambda t: {**t, "table": t["table"][0].contiguous()}, "table does not fit"),
-    "float32 table": (lambda t: {**t, "table": t["table"].float()}, "float64 is expected"),
-    "neighbour": (lambda t: {**t, "nearest": t["nearest"] + 1}, "mentions node 90"),
-    "below": (lambda t: {**t, "nearest": t["nearest"] - 1}, "mentions node -1"),
-    "fewer": (lambda t: {**t, "nearest": t["nearest"][:9].contiguous()}, "neighbours do not fit"),
-    "flat": (lambda t: {**t, "nearest": t["nearest"][:, 0].contiguous()}, "neighbours do not fit"),
-    "scale": (lambda t: {**t, "scaling/scale": -t["scaling/scale"]}, "scaling does not fit"),
-    "mean": (
-        lambda t: {**t, "scaling/mean": t["scaling/mean"][:1].clone()},
+    "flat table": (
+        lambda t: {**t, "estimator/table": t["estimator/table"][0].contiguous()},
+        "table does not fit",
+    ),
+    "float32 table": (
+        lambda t: {**t, "estimator/table": t["estimator/table"].float()},
+        "float64 is expected",
+    ),
+    "neighbour": (
+        lambda t: {**t, "estimator/nearest": t["estimator/nearest"] + 1},
+        "mentions node 90",
+    ),
+    "below": (lambda t: {**t, "estimator/nearest": t["estimator/nearest"] - 1}, "mentions node -1"),
+    "fewer": (
+        lambda t: {**t, "estimator/nearest": t["estimator/nearest"][:9].contiguous()},
+        "neighbours do not fit",
+    ),
+    "flat": (
+        lambda t: {**t, "estimator/nearest": t["estimator/nearest"][:, 0].contiguous()},
+        "neighbours do not fit",
+    ),
+    "scale": (
+        lambda t: {**t, "estimator/scaling/scale": -t["estimator/scaling/scale"]},
         "scaling does not fit",
     ),
-    "no mean": (lambda t: {n: v for n, v in t.items() if n != "scaling/scale"}, "is missing"),
-    "no table": (lambda t: {n: v for n, v in t.items() if n != "table"}, "is missing"),
+    "mean": (
+        lambda t: {**t, "estimator/scaling/mean": t["estimator/scaling/mean"][:1].clone()},
+        "scaling does not fit",
+    ),
+    "no mean": (
+        lambda t: {n: v for n, v in t.items() if n != "estimator/scaling/scale"},
+        "is missing",
+    ),
+    "no table": (lambda t: {n: v for n, v in t.items() if n != "estimator/table"}, "is missing"),
 }
 
 
@@ -255,15 +342,15 @@ def test_a_strangers_tensors_are_checked(kept, tensors, message):
 
 def test_a_strangers_graph_is_checked(table, graph, tmp_path):
     quick(epochs=1).fit(*table, graph=graph).save(tmp_path)
-    rewrite(tmp_path, tensors=lambda t: {**t, "graph/col": t["graph/col"] + 80})
+    rewrite(tmp_path, tensors=lambda t: {**t, "estimator/graph/col": t["estimator/graph/col"] + 80})
     with pytest.raises(CheckpointError, match="mentions column"):
         AKGNNClassifier.load(tmp_path)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
 def test_a_pipe_is_not_waited_for(kept):
-    (kept / RECORD_FILE).unlink()
-    os.mkfifo(kept / RECORD_FILE)
+    (kept / RUN_FILE).unlink()
+    os.mkfifo(kept / RUN_FILE)
     with pytest.raises(CheckpointError, match="is no file"):
         AKGNNClassifier.load(kept)
 
@@ -314,3 +401,109 @@ def test_a_mutated_folder_says_the_same_or_is_refused(table, graph, tmp_path, ca
     assert np.array_equal(AKGNNClassifier.load(hurt).predict_proba(x), expected)
     assert len(refusals) > MUTATIONS // 4
     assert all(str(hurt) in refusal for refusal in refusals)
+
+
+# Estimators as they were kept before they were runs: JSON with its SHA-256, and tensors beside it.
+
+
+def sha256_of(content):
+    written = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(written.encode()).hexdigest()
+
+
+def write_old(folder, estimator, change=None):
+    fitted = estimator.fitted_
+    names = getattr(estimator, "feature_names_in_", None)
+    tensors = {f"model/{name}": tensor for name, tensor in fitted.run.model.state_dict().items()}
+    tensors |= {name.removeprefix(EXTRA_TENSORS): t for name, t in _tensors(fitted).items()}
+    blob = save({name: tensor.contiguous() for name, tensor in tensors.items()})
+    sha256 = hashlib.sha256(blob).hexdigest()
+    content = {
+        "arguments": estimator.get_params(),
+        "settings": fitted.preset.to_dict(),
+        "classes": {"kind": "text", "labels": estimator.classes_.tolist()},
+        "num_features": estimator.n_features_in_,
+        "feature_names": None if names is None else names.tolist(),
+        "lambda_max": estimator.lambda_max_.tolist(),
+        "neighbour_share": estimator.neighbour_share_.tolist(),
+        "best_epoch": estimator.best_epoch_,
+        "history": estimator.history_,
+        "metric": None if fitted.neighbours is None else fitted.neighbours.metric,
+        "rows": fitted.rows,
+        "versions": {"akgnn": "0.1.0"},
+        "tensors": {"file": f"tensors-{sha256[:16]}.safetensors", "sha256": sha256},
+    }
+    folder.mkdir()
+    (folder / content["tensors"]["file"]).write_bytes(blob)
+    if change is not None:
+        change(content)
+    record = {"format": "akgnn-estimator-1", "sha256": sha256_of(content), "content": content}
+    (folder / "estimator.json").write_text(json.dumps(record))
+
+
+@pytest.fixture(params=["table", "graph"])
+def one(request, table, graph):
+    x, y = table
+    frame = pd.DataFrame(x, columns=list("abcd"))
+    on = {"graph": graph} if request.param == "graph" else {}
+    return quick().fit(frame, np.array(["ü\n", "b", "c"])[y], **on), frame
+
+
+def test_an_estimator_from_before_is_read_and_replaced(one, tmp_path):
+    fitted, x = one
+    write_old(tmp_path / "old", fitted)
+    old = AKGNNClassifier.load(tmp_path / "old")
+    assert np.array_equal(old.predict_proba(x), fitted.predict_proba(x))
+    assert old.get_params() == fitted.get_params()
+    assert old.classes_.tolist() == fitted.classes_.tolist()
+    assert old.feature_names_in_.tolist() == list("abcd")
+    assert (old.history_, old.best_epoch_) == (fitted.history_, fitted.best_epoch_)
+    assert old.neighbour_share_.tolist() == fitted.neighbour_share_.tolist()
+    old.save(tmp_path / "old")
+    assert np.array_equal(
+        AKGNNClassifier.load(tmp_path / "old").predict_proba(x), fitted.predict_proba(x)
+    )
+    suffixes = sorted(file.suffix for file in (tmp_path / "old").iterdir())
+    assert suffixes == [".json", ".safetensors"]
+    assert (tmp_path / "old" / RUN_FILE).exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (put("tensors", "file", value="../../etc/passwd"), "which is no tensors' file"),
+        (
+            put("tensors", "file", value=f"tensors-{'0' * 16}.safetensors"),
+            "is missing, or is no file",
+        ),
+        (put("tensors", "sha256", value="0" * 64), "is damaged"),
+        (without("tensors"), "'tensors' is missing"),
+        (put("num_features", value=10**15), "do not fit the model"),
+        (put("best_epoch", value=99), "damaged or foreign"),
+        (put("best_epoch", value=-1), "-1 is not an integer"),
+        (put("history", value=[]), "damaged or foreign"),
+        (put("settings", "model", "evil", value=1), "Unknown setting 'evil'"),
+        (without("arguments", "kernel"), "arguments are not those"),
+    ],
+)
+def test_an_old_record_of_a_stranger_is_checked(table, tmp_path, change, message):
+    x, y = table
+    write_old(tmp_path / "old", quick(epochs=2).fit(x, np.array(["a", "b", "c"])[y]), change)
+    with pytest.raises(CheckpointError, match=message):
+        AKGNNClassifier.load(tmp_path / "old")
+
+
+@pytest.mark.parametrize("record", ["{", "[]", '{"format": "akgnn-estimator-2", "sha256": "0"}'])
+def test_what_is_no_old_record_is_refused(record, tmp_path):
+    (tmp_path / "estimator.json").write_text(record)
+    with pytest.raises(CheckpointError, match=r"damaged|not written by AKGNNClassifier\.save"):
+        AKGNNClassifier.load(tmp_path)
+
+
+def test_an_old_record_that_was_changed_is_refused(table, tmp_path):
+    x, y = table
+    write_old(tmp_path / "old", quick(epochs=1).fit(x, np.array(["a", "b", "c"])[y]))
+    file = tmp_path / "old" / "estimator.json"
+    file.write_text(file.read_text().replace('"a"', '"z"'))
+    with pytest.raises(CheckpointError, match="its content is not what its SHA-256 says"):
+        AKGNNClassifier.load(tmp_path / "old")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from akgnn.errors import DataError
-from akgnn.estimator.labels import encode_labels, has_label, label_array
+from akgnn.estimator.labels import encode_labels, has_label, label_array, printable_name
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,11 @@ def test_a_list_keeps_its_kinds():
 def test_what_is_no_label_is_refused(y, message):
     with pytest.raises(DataError, match=message):
         encode_labels(y)
+
+
+@pytest.mark.parametrize(
+    ("label", "name"), [(3, "3"), (True, "True"), ("ü x", "ü x"), ("a\n\x1b[31m", "a\\n\\x1b[31m")]
+)
+def test_classes_have_names_that_can_be_printed(label, name):
+    assert printable_name(label) == name
+    assert printable_name(label).isprintable()

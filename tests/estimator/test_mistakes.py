@@ -32,7 +32,7 @@ BAD = [
     ({}, (X, np.stack([Y, Y], 1)), {}, ValueError, "1d array"),
     ({}, (X * 1e200, Y), {}, DataError, "Column 0 of X holds numbers too large"),
     ({"n_neighbors": 0}, (X, Y), {}, SettingsError, "n_neighbors must be from 1"),
-    ({"n_neighbors": 2.5}, (X, Y), {}, SettingsError, "n_neighbors must be a whole number"),
+    ({"n_neighbors": 2.5}, (X, Y), {}, SettingsError, "n_neighbors must be an integer"),
     ({"metric": "precomputed"}, (X, Y), {}, SettingsError, "pass the graph"),
     ({"metric": "euclid"}, (X, Y), {}, ValueError, "metric"),
     ({"standardize": "yes"}, (X, Y), {}, SettingsError, "standardize must be true or false"),

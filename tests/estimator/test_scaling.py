@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 
 from akgnn.errors import DataError, SettingsError
-from akgnn.estimator.scaling import Scaling, scaled
+from akgnn.estimator.inputs import Scaling, scaled
 
 
 def test_columns_come_to_mean_0_and_variance_1():

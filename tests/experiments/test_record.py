@@ -21,6 +21,7 @@ def test_a_line_read_again_is_the_same_record(record):
     again = Record.from_line(line)
     assert (again.plan, again.seed, again.test_accuracy) == (record.plan, 3, 81.25)
     assert again.lambda_max == (2.5, 2.0, 1.5)
+    assert again.data == record.data
     assert Record.from_line(again.to_line()) == again
 
 
@@ -47,6 +48,7 @@ def test_the_history_can_be_left_out(record):
         ({"format": "akgnn-record-9"}, ValueError),
         ({"metrics": {"test_accuracy": "high"}}, (TypeError, ValueError)),
         ({"error": 3}, (TypeError, ValueError)),
+        ({"data": {"name": "cora"}}, KeyError),
     ],
 )
 def test_what_does_not_fit_is_an_error(record, change, error):
@@ -73,4 +75,4 @@ def test_data_for_a_search_have_all_but_the_test_nodes(record):
     assert torch.equal(without.split.val, data.split.val)
     assert not record.is_search
     split = f"{without.split.name}:12345678"
-    assert replace(record, data={**record.data, "split": split}).is_search
+    assert replace(record, data=replace(record.data, split=split)).is_search

@@ -5,9 +5,8 @@ import torch
 
 from akgnn.errors import DataError
 from akgnn.experiments import runner
-from akgnn.experiments.comparisons import against_row
 from akgnn.experiments.record import failed_record
-from akgnn.experiments.results import collect
+from akgnn.experiments.results import against_row, collect
 from akgnn.experiments.runner import batches_of, missing, run_tasks, tasks_of, workers_for
 from akgnn.experiments.spec_files import read_spec
 from akgnn.experiments.store import RecordStore
@@ -84,7 +83,7 @@ def test_a_search_never_sees_the_test_nodes(spec, tmp_path):
     run(spec(), store)
     searched = run(spec(history="search = true"), store)
     assert len(searched) == 6
-    assert all("-without-test:" in record.data["split"] for record in searched)
+    assert all("-without-test:" in record.data.split for record in searched)
     assert all(
         "test_accuracy" not in r.metrics or r.test_accuracy != r.test_accuracy for r in searched
     )
@@ -121,8 +120,8 @@ def test_draws_are_found_again_in_the_records(spec, tmp_path):
     records = store.read().records
     sgc, gcn = collect(drawn, records)
     assert list(sgc.scores) == list(gcn.scores) == [0, 1, 2]
-    assert [r.plan.which.dataset[-1] for r in sgc.finished] == ["0", "1", "0"]
-    first, second, third = (record.data["split"] for record in sgc.finished)
+    assert [r.plan.run.dataset[-1] for r in sgc.finished] == ["0", "1", "0"]
+    first, second, third = (record.data.split for record in sgc.finished)
     assert first == third != second
     compared = against_row([sgc, gcn], "SGC")
     assert compared["GCN", "csbm:num_nodes=120,seed=#"].pairs == 3
@@ -145,14 +144,14 @@ def test_a_data_set_of_pyg_is_unpacked_once_before_the_workers_start(monkeypatch
     records = run(read_spec(file), RecordStore(tmp_path / "results"), data_root=tmp_path / "none")
     assert unpacked == ["texas"]
     # What is wrong is in the records; other data sets are not held up.
-    assert {r.plan.which.dataset for r in records if r.error} == {"texas"}
+    assert {r.plan.run.dataset for r in records if r.error} == {"texas"}
 
 
 def test_seeds_of_one_plan_are_shared_out_evenly(spec):
     tasks = tasks_of([spec()], seeds=5)
     batches = batches_of(tasks, 2)
     assert [task for batch in batches for task in batch] == tasks
-    assert [(b[0].plan.which.model, [t.plan.which.seed for t in b]) for b in batches] == [
+    assert [(b[0].plan.run.model, [t.plan.run.seed for t in b]) for b in batches] == [
         ("sgc", [0, 1, 2]),
         ("sgc", [3, 4]),
         ("gcn", [0, 1, 2]),
@@ -200,7 +199,7 @@ def test_what_a_batch_leaves_is_trained_alone(spec, tmp_path, monkeypatch, troub
     records = run(spec(), RecordStore(tmp_path / "results"), after_run=shown.append)
     assert sizes == ([3, 3, 1, 1, 1, 1] if trouble == "some records" else [3, 3] + [1] * 6)
     assert all(record.is_finished for record in records)
-    assert {(r.plan.which.model, r.seed) for r in records} == {
+    assert {(r.plan.run.model, r.seed) for r in records} == {
         (model, seed) for model in ("sgc", "gcn") for seed in range(3)
     }
     assert [progress.done for progress in shown] == [1, 2, 3, 4, 5, 6]

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from akgnn.experiments.spec import Cell, Published, Row, Spec, shown_name
-from akgnn.training.plan import RunPlan, RunSettings
+from akgnn.runs.plan import RunPlan, RunSettings
 
 ROW = Row(
     label="AKGNN",
@@ -18,8 +18,8 @@ ROW = Row(
 
 def cell_of(row=ROW, dataset="cora", splits=False, **point):
     split = "20-per-class" if splits else None
-    which = RunSettings(dataset=dataset, model=row.model, preset=row.preset, split=split)
-    return Cell(row, dataset, point, RunPlan.make(which, {**row.changes, **point}), splits)
+    run = RunSettings(dataset=dataset, model=row.model, preset=row.preset, split=split)
+    return Cell(row, dataset, point, RunPlan.make(run, {**row.changes, **point}), splits)
 
 
 def test_a_plan_differs_from_the_template_in_its_seed_alone():
@@ -30,14 +30,14 @@ def test_a_plan_differs_from_the_template_in_its_seed_alone():
 
 
 def test_as_many_plans_as_the_row_says_or_as_asked_for():
-    assert [plan.which.seed for plan in cell_of().plans()] == [0, 1, 2]
-    assert [plan.which.seed for plan in cell_of().plans(5)] == [0, 1, 2, 3, 4]
+    assert [plan.run.seed for plan in cell_of().plans()] == [0, 1, 2]
+    assert [plan.run.seed for plan in cell_of().plans(5)] == [0, 1, 2, 3, 4]
 
 
 def test_a_random_split_goes_with_its_seed():
     plans = cell_of(splits=True).plans()
-    assert [(plan.which.seed, plan.which.split_seed) for plan in plans] == [(0, 0), (1, 1), (2, 2)]
-    assert {plan.which.split_seed for plan in cell_of().plans()} == {0}
+    assert [(plan.run.seed, plan.run.split_seed) for plan in plans] == [(0, 0), (1, 1), (2, 2)]
+    assert {plan.run.split_seed for plan in cell_of().plans()} == {0}
 
 
 def test_a_cell_has_the_published_value_of_its_data_set():

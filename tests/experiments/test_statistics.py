@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from akgnn.experiments.statistics import agreement, compare, corrected, holm
-from akgnn.training.summary import Summary, summarise
+from akgnn.experiments.statistics import Summary, agreement, compare, corrected, holm, summarise
 
 
 def test_holm_on_a_family_worked_out_by_hand():

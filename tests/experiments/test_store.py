@@ -8,7 +8,7 @@ from akgnn.errors import RunFolderError
 from akgnn.experiments.record import Record, failed_record
 from akgnn.experiments.store import RecordStore
 from akgnn.experiments.work import do_run
-from akgnn.training.plan import RunPlan, RunSettings
+from akgnn.runs.plan import RunPlan, RunSettings
 
 PLAN = RunPlan.make(RunSettings(dataset="csbm:num_nodes=100"), {"epochs": 3, "hidden_channels": 4})
 
@@ -40,8 +40,8 @@ def test_what_is_written_is_what_is_read(store, record):
 
 
 def test_roc_auc_of_two_classes_is_kept():
-    which = RunSettings(dataset="csbm:num_nodes=100,num_classes=2")
-    record = do_run(RunPlan.make(which, {"epochs": 3, "hidden_channels": 4}), "cpu")
+    run = RunSettings(dataset="csbm:num_nodes=100,num_classes=2")
+    record = do_run(RunPlan.make(run, {"epochs": 3, "hidden_channels": 4}), "cpu")
     read = Record.from_line(record.to_line())
     assert read.score("test", "roc_auc") == pytest.approx(record.score("test", "roc_auc"), rel=1e-5)
     assert read.history.val_roc_auc == pytest.approx(record.history.val_roc_auc, rel=1e-4)
@@ -54,7 +54,7 @@ def test_a_record_from_before_there_were_more_scores_is_read(record):
     for name in later:
         assert content["metrics"].pop(f"test_{name}") >= 0
     assert content["metrics"].pop("val_roc_auc") > 0
-    assert content["history"].pop("val_roc_auc") == []
+    assert "val_roc_auc" not in content["history"]
     read = Record.from_line(json.dumps(content))
     assert all(math.isnan(read.score("test", name)) for name in later)
     assert read.history.val_loss == pytest.approx(record.history.val_loss, rel=1e-4)

@@ -6,8 +6,8 @@ import torch
 from akgnn.errors import DataError
 from akgnn.experiments import work
 from akgnn.experiments.work import do_run, do_runs
-from akgnn.training import peak_memory
-from akgnn.training.plan import RunPlan, RunSettings
+from akgnn.machine import memory
+from akgnn.runs.plan import RunPlan, RunSettings
 
 PLAN = RunPlan.make(RunSettings(dataset="csbm:num_nodes=100"), {"epochs": 3, "hidden_channels": 4})
 
@@ -16,7 +16,7 @@ def test_a_record_says_everything():
     record = do_run(PLAN, "cpu")
     assert record.is_finished
     assert record.plan == PLAN
-    assert record.data["split"].startswith("random-10-10-80-seed-0:")
+    assert record.data.split.startswith("random-10-10-80-seed-0:")
     assert {"python", "akgnn", "torch", "numpy", "platform"} <= set(record.versions)
     assert record.environment["device"] == "cpu"
     assert record.environment["threads"] >= 1
@@ -38,13 +38,13 @@ def test_a_run_is_what_its_plan_says_whatever_ran_before():
 def test_a_search_has_no_test_nodes():
     record = do_run(PLAN, "cpu", is_search=True)
     assert record.is_search
-    assert "-without-test:" in record.data["split"]
+    assert "-without-test:" in record.data.split
     assert record.test_accuracy != record.test_accuracy
     assert record.metrics["val_accuracy"] == do_run(PLAN, "cpu").metrics["val_accuracy"]
 
 
 def test_a_run_that_diverges_is_a_record_with_its_reason():
-    plan = RunPlan.make(PLAN.which, {"epochs": 3, "learning_rate": 1e30})
+    plan = RunPlan.make(PLAN.run, {"epochs": 3, "learning_rate": 1e30})
     record = do_run(plan, "cpu")
     assert not record.is_finished
     assert "learning rate" in record.error
@@ -83,8 +83,8 @@ def test_a_mistake_in_the_code_is_not_a_failed_run(monkeypatch):
 def test_the_peak_is_that_of_this_run_not_of_those_before(tmp_path, monkeypatch):
     status, reset = tmp_path / "status", tmp_path / "clear_refs"
     status.write_text("Name:\tpython\nVmPeak:\t  999999 kB\nVmHWM:\t  307200 kB\n")
-    monkeypatch.setattr(peak_memory, "_STATUS", status)
-    monkeypatch.setattr(peak_memory, "_RESET", reset)
+    monkeypatch.setattr(memory, "_STATUS", status)
+    monkeypatch.setattr(memory, "_RESET", reset)
     # 307200 KiB are 300 MiB; 5 is what resets the peak under Linux.
     assert do_run(PLAN, "cpu").peak_memory == 300
     assert reset.read_text() == "5"
@@ -109,7 +109,7 @@ def test_seeds_side_by_side_have_the_records_of_each_alone(is_search):
 
 
 def test_seeds_that_diverge_have_records_of_their_own():
-    plan = RunPlan.make(PLAN.which, {"epochs": 3, "learning_rate": 1e30})
+    plan = RunPlan.make(PLAN.run, {"epochs": 3, "learning_rate": 1e30})
     records = do_runs([plan.with_seed(seed) for seed in (0, 1)], "cpu")
     assert ["learning rate" in record.error for record in records] == [True, True]
 
@@ -124,7 +124,7 @@ def test_what_goes_wrong_with_all_leaves_them_to_be_trained_alone(error, monkeyp
 
 
 def test_where_no_two_fit_side_by_side_the_first_is_trained(monkeypatch):
-    monkeypatch.setattr(work, "most_at_once", lambda *_: 1)
+    monkeypatch.setattr(work, "runs_at_once", lambda *_: 1)
     (record,) = do_runs(SEEDS, "cpu")
     assert record.plan == SEEDS[0]
     assert "side_by_side" not in record.environment

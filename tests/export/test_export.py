@@ -22,7 +22,7 @@ VARIANTS = [
     {"order": "propagate-first", "readout": "concat", "transform_bias": False},
 ]
 # Names of one class, such as gcn and dropedge, differ in their training alone.
-KINDS = set({entry.build: name for name, entry in MODELS.items()}.values())
+KINDS = set({entry.model: name for name, entry in MODELS.items()}.values())
 
 
 def make_data(*, weighted=False, directed=False):

@@ -15,7 +15,7 @@ LAMBDAS = [1.0, 1 + 1e-9, 1.3, 2.0, 2.7, 10.0, 1e3, 1e6]
 
 
 def conv_at(lambda_max, **options):
-    return AKConv(start=lambda_max, **options).double()
+    return AKConv(initial=lambda_max, **options).double()
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -61,7 +61,7 @@ def test_starts_as_the_paper_says():
 
 @pytest.mark.parametrize("lambda_max", [1.1, 2.0, 5.0, 400.0])
 def test_the_smooth_form_starts_at_the_same_lambda(lambda_max):
-    conv = AKConv(start=lambda_max, kernel="smooth")
+    conv = AKConv(initial=lambda_max, kernel="smooth")
     assert float(conv.lambda_max.detach()) == pytest.approx(lambda_max, rel=1e-6)
 
 
@@ -129,7 +129,7 @@ def test_edge_index_and_graph_give_the_same():
 @pytest.mark.parametrize("kernel", ["paper", "signed"])
 def test_edge_weights_that_learn_get_a_gradient(kernel):
     graph = random_graph(12, weighted=True)
-    x, conv = torch.randn(graph.num_nodes, 3), AKConv(kernel=kernel, start=1.5)
+    x, conv = torch.randn(graph.num_nodes, 3), AKConv(kernel=kernel, initial=1.5)
     weight = graph.edge_weight.float().requires_grad_()
     out = conv(x, graph.edge_index, weight)
     torch.testing.assert_close(out, conv(x, graph.edge_index, weight.detach()))
@@ -159,7 +159,7 @@ def test_a_dead_relu_stays_at_lambda_one_and_softplus_does_not():
 
 
 def test_a_fixed_lambda_does_not_learn():
-    conv = AKConv(start=3.0, learn=False)
+    conv = AKConv(initial=3.0, learn=False)
     assert not conv.phi.requires_grad
     assert "λ=3.000 (fixed)" in repr(conv)
 
@@ -173,17 +173,17 @@ def test_row_form_takes_a_directed_graph():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"start": 0.5}, "λ must be at least 1, got 0.5"),
-        ({"start": math.inf}, "The start of λ must be finite, got inf"),
-        ({"start": math.nan}, "finite"),
-        ({"start": 1e39}, "finite"),
+        ({"initial": 0.5}, "λ must be at least 1, got 0.5"),
+        ({"initial": math.inf}, "λ must be finite, got inf"),
+        ({"initial": math.nan}, "finite"),
+        ({"initial": 1e39}, "finite"),
         ({"normalisation": "both"}, "normalisation must be 'sym', 'row' or 'directed', got 'both'"),
-        ({"start": 1.0, "kernel": "smooth"}, "λ must be above 1"),
-        ({"start": -math.inf, "kernel": "signed"}, "The start of τ must be finite"),
+        ({"initial": 1.0, "kernel": "smooth"}, "λ must be above 1"),
+        ({"initial": -math.inf, "kernel": "signed"}, "τ must be finite"),
         ({"groups": 0}, "groups must be at least 1, got 0"),
     ],
 )
-def test_wrong_starts_are_refused(options, message):
+def test_wrong_arguments_are_refused(options, message):
     with pytest.raises(SettingsError, match=message):
         AKConv(**options)
 

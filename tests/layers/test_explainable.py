@@ -1,3 +1,4 @@
+import importlib
 import sys
 
 import pytest
@@ -7,8 +8,9 @@ from torch_geometric.explain import Explainer, GNNExplainer
 
 from akgnn.errors import MissingExtraError
 from akgnn.layers.ak_conv import AKConv
-from akgnn.layers.explainable import explainable
+from akgnn.layers.explainable import AKMessagePassing, explainable
 from akgnn.models.akgnn import AKGNN
+from akgnn.models.akgnn_grand import AKGNNGrand
 from explain_data import star
 from oracles import random_graph
 
@@ -50,7 +52,7 @@ def test_the_copy_gives_the_same(options, weighted):
 
 def test_a_layer_alone():
     graph = random_graph(1)
-    x, conv = torch.randn(graph.num_nodes, 4), AKConv(start=1.4)
+    x, conv = torch.randn(graph.num_nodes, 4), AKConv(initial=1.4)
     torch.testing.assert_close(explainable(conv)(x, graph.edge_index), conv(x, graph))
 
 
@@ -94,11 +96,11 @@ def test_gnn_explainer_finds_the_neighbour_that_decides():
     assert masks[1] > 0.9 > 0.1 > max(masks[2], masks[3])
 
 
-@pytest.mark.parametrize("order", ["transform-first", "propagate-first"])
-def test_akgnn_itself_is_explained(order):
+@pytest.mark.parametrize("network", [AKGNN, AKGNNGrand])
+def test_akgnn_itself_is_explained(network):
     graph = random_graph(3)
     x = torch.randn(graph.num_nodes, 4)
-    model = AKGNN(4, 6, 3, num_layers=2, order=order).eval()
+    model = network(4, 6, 3, num_layers=2).eval()
     torch.testing.assert_close(explainable(model)(x, graph.edge_index), model(x, graph))
     node = int(graph.degree.argmax())
     found = explained(model, x, graph.edge_index, node, epochs=5)
@@ -115,6 +117,28 @@ def test_self_loops_keep_their_place_in_the_mask():
 
 def test_without_pyg_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch_geometric.nn", None)
-    monkeypatch.delitem(sys.modules, "akgnn.layers.message_passing", raising=False)
+    monkeypatch.delitem(sys.modules, "akgnn.layers.explainable")
     with pytest.raises(MissingExtraError, match=r"akgnn\[pyg\]"):
-        explainable(AKConv())
+        importlib.import_module("akgnn.layers.explainable")
+
+
+def test_it_is_the_layer_and_shares_its_scalar():
+    graph = random_graph(0)
+    x, conv = torch.randn(graph.num_nodes, 4), AKConv(initial=1.6)
+    layer = AKMessagePassing(conv)
+    torch.testing.assert_close(layer(x, graph.edge_index), conv(x, graph))
+    layer(x, graph.edge_index).square().sum().backward()
+    assert float(conv.phi.grad) != 0
+
+
+def test_a_mask_takes_away_messages_and_leaves_the_degrees():
+    graph = random_graph(1)
+    x, conv = torch.randn(graph.num_nodes, 4), AKConv(initial=3.0)
+    layer = AKMessagePassing(conv)
+    layer._edge_mask = torch.full((graph.num_edges,), -1e9)
+    layer._loop_mask = torch.ones(graph.num_edges, dtype=torch.bool)
+    layer.explain = True
+    degree = graph.degree.unsqueeze(1)
+    # What is left is a / c of the node itself, with a = λ - 1 = 2.
+    expected = 2 / (2 + degree) * x
+    torch.testing.assert_close(layer(x, graph.edge_index), expected, rtol=1e-5, atol=1e-6)

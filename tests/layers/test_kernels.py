@@ -1,10 +1,10 @@
 import pytest
 import torch
 
-from akgnn.errors import UnknownNameError
+from akgnn.errors import SettingsError, UnknownNameError
 from akgnn.graph import Graph
 from akgnn.layers.ak_conv import AKConv
-from akgnn.layers.kernels import KERNELS, Start, find_kernel
+from akgnn.layers.kernels import KERNELS, InitialValue, PaperKernel, find_kernel, register_kernel
 from akgnn.ops.adaptive import adaptive_propagate
 from oracles import dense, dense_kernel, random_graph
 
@@ -22,13 +22,13 @@ def ring(num_nodes):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_start_gives_back_its_scalar(name):
+def test_the_initial_value_gives_back_its_scalar(name):
     kernel = find_kernel(name)
     low, high = kernel.search_space
-    for scalar in (kernel.start, low, high):
+    for scalar in (kernel.initial, low, high):
         phi = torch.tensor(kernel.phi_of(scalar), dtype=torch.float64)
         assert float(kernel.scalar(phi)) == pytest.approx(scalar)
-    assert low < kernel.start < high
+    assert low < kernel.initial < high
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -63,7 +63,7 @@ def test_the_signed_response_is_exact_where_degrees_are_equal(tau):
     graph = ring(12)
     laplacian = torch.eye(12, dtype=torch.float64) - dense(graph) / 2
     frequency, signals = torch.linalg.eigh(laplacian)
-    conv = AKConv(kernel="signed", start=tau).double()
+    conv = AKConv(kernel="signed", initial=tau).double()
     with torch.no_grad():
         # The constructor rounds through float32.
         conv.phi.fill_(tau)
@@ -87,7 +87,7 @@ def test_the_signed_kernel_is_its_formula(tau, weighted):
 def test_at_zero_the_signed_kernel_is_the_identity_and_still_learns():
     graph = random_graph(1)
     x = torch.randn(graph.num_nodes, 3)
-    conv = AKConv(kernel="signed", start=0.0)
+    conv = AKConv(kernel="signed", initial=0.0)
     out = conv(x, graph)
     assert torch.equal(out, x)
     out.square().sum().backward()
@@ -108,7 +108,7 @@ def test_an_isolated_node_more_changes_nothing_for_the_others():
     graph = random_graph(2, isolated=0)
     larger = Graph.from_edge_index(graph.edge_index, num_nodes=graph.num_nodes + 5)
     x = torch.randn(larger.num_nodes, 2)
-    conv = AKConv(kernel="signed", start=-0.7)
+    conv = AKConv(kernel="signed", initial=-0.7)
     torch.testing.assert_close(
         conv(x, larger)[: graph.num_nodes], conv(x[: graph.num_nodes], graph)
     )
@@ -119,9 +119,29 @@ def test_an_unknown_kernel_is_refused_with_the_choices():
         AKConv(kernel="singed")
 
 
-def test_starts_are_written_for_people():
-    assert Start("gcn", learns=False).text == "GCN, fixed"
-    assert Start(-1.0).text == "-1"
+def test_a_registered_kernel_is_found_by_its_name(monkeypatch):
+    monkeypatch.setattr("akgnn.layers.kernels.KERNELS", dict(KERNELS))
+    kernel = PaperKernel()
+    register_kernel("mine", kernel)
+    assert AKConv(kernel="mine").kernel is kernel
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel", "message"),
+    [
+        ("paper", PaperKernel(), "There is a kernel 'paper' already"),
+        ("mine", PaperKernel, "must descend from Kernel, got <class"),
+    ],
+)
+def test_a_taken_name_and_what_is_no_kernel_are_refused(name, kernel, message):
+    with pytest.raises(SettingsError, match=message):
+        register_kernel(name, kernel)
+    assert sorted(KERNELS) == NAMES
+
+
+def test_initial_values_are_written_for_people():
+    assert InitialValue("gcn", learns=False).text == "GCN, fixed"
+    assert InitialValue(-1.0).text == "-1"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -163,7 +183,7 @@ def test_a_group_is_a_kernel_on_its_own_channels():
         bank.phi.copy_(torch.tensor([[-1.0, 0.0, 2.0]]))
     out = bank(x, graph)
     for number, tau in enumerate((-1.0, 0.0, 2.0)):
-        alone = AKConv(kernel="signed", start=tau).double()
+        alone = AKConv(kernel="signed", initial=tau).double()
         part = slice(2 * number, 2 * number + 2)
         torch.testing.assert_close(out[:, part], alone(x[:, part], graph))
 
@@ -171,15 +191,15 @@ def test_a_group_is_a_kernel_on_its_own_channels():
 def test_the_share_of_neighbours_runs_from_minus_one_to_one():
     graph = random_graph(5)
     for tau, share in ((-1.0, -0.5), (0.0, 0.0), (3.0, 0.75), (1e6, 1.0)):
-        found = AKConv(kernel="signed", start=tau).neighbour_share(graph)
+        found = AKConv(kernel="signed", initial=tau).neighbour_share(graph)
         torch.testing.assert_close(found, torch.tensor([share]), rtol=0, atol=1e-5)
     at_two = AKConv().neighbour_share(graph)
     torch.testing.assert_close(at_two, torch.tensor([graph.mean_degree / (1 + graph.mean_degree)]))
 
 
-def test_shares_of_both_ways_and_all_groups():
+def test_shares_of_both_directions_and_all_groups():
     graph = random_graph(6, directed=True)
-    conv = AKConv(kernel="signed", normalisation="directed", groups=2, start=1.0)
+    conv = AKConv(kernel="signed", normalisation="directed", groups=2, initial=1.0)
     torch.testing.assert_close(conv.neighbour_share(graph), torch.full((2, 2), 1 / 3))
 
 

@@ -22,8 +22,3 @@ def test_the_encoder_equals_its_dense_formula():
     h = kernel @ x @ encoder.first.linear.weight + encoder.first.bias
     z = torch.relu(kernel @ h @ encoder.second.linear.weight + encoder.second.bias)
     torch.testing.assert_close(encoder(x, graph), z)
-
-
-def test_weight_decay_may_be_confined_to_the_classifiers_first_layer():
-    model = GAugO(6, 5, 3)
-    assert model.first_layer is model.classifier.layers[0]

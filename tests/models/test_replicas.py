@@ -135,7 +135,7 @@ def test_replicas_can_leave_and_be_replaced():
         assert list(state) == list(model.state_dict())
         assert all(torch.equal(state[key], value) for key, value in model.state_dict().items())
     # What is not part of a state moves along too.
-    assert stacked.layers[0].phi_start.tolist() == [[[1.0, 1.0]], [[2.0, 2.0]]]
+    assert stacked.layers[0].phi_initial.tolist() == [[[1.0, 1.0]], [[2.0, 2.0]]]
 
 
 def test_stacking_copies():

@@ -8,7 +8,7 @@ from torch.autograd import gradcheck
 
 from akgnn.errors import GraphError, SettingsError
 from akgnn.graph import Graph
-from akgnn.ops.adaptive import adaptive_propagate, adaptive_propagate_reference
+from akgnn.ops.adaptive import adaptive_propagate, adaptive_propagate_reference, edgewise_propagate
 from oracles import FORMS, KINDS, dense, dense_kernel, graphs, random_graph, with_gradients
 
 WEIGHTS = [(0.7, 1.0), (0.0, 1.0), (2.5, -0.8), (0.7, 0.0), (1e6, 1.0), (1e-9, 1.0)]
@@ -67,7 +67,7 @@ def dense_both_ways(graph, h, a, w, v):
     [(0.7, 1.0, 0.5), (1.0, -0.8, 0.4), (1.0, 0.0, -2.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)],
 )
 @pytest.mark.parametrize("per_channel", [(), (1,), (0, 1, 2)])
-def test_both_ways_equal_the_dense_formula(weighted, directed, a, w, v, per_channel):
+def test_both_directions_equal_the_dense_formula(weighted, directed, a, w, v, per_channel):
     graph = random_graph(16, weighted=weighted, directed=directed)
     h = torch.randn(graph.num_nodes, 3, dtype=torch.float64)
     grad = torch.randn_like(h)
@@ -87,14 +87,14 @@ def test_both_ways_equal_the_dense_formula(weighted, directed, a, w, v, per_chan
             torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
 
 
-def test_both_ways_of_an_undirected_graph_are_one_way_with_twice_the_weight():
+def test_both_directions_of_an_undirected_graph_are_one_with_twice_the_weight():
     graph = random_graph(17, weighted=True)
     h = torch.randn(graph.num_nodes, 3, dtype=torch.float64)
     both = adaptive_propagate(graph, h, 0.7, -0.3, -0.3, normalisation="row")
     torch.testing.assert_close(both, adaptive_propagate(graph, h, 0.7, -0.6, normalisation="row"))
 
 
-def test_out_neighbours_alone_are_the_turned_graph():
+def test_out_neighbours_alone_are_the_transposed_graph():
     graph = random_graph(18, directed=True)
     h = torch.randn(graph.num_nodes, 3, dtype=torch.float64)
     out = adaptive_propagate(graph, h, 0.7, 0.0, 1.3, normalisation="row")
@@ -280,3 +280,97 @@ def test_a_weight_on_another_device_is_refused(name):
     weights = {"self_weight": 1.0, name: torch.ones((), device="meta")}
     with pytest.raises(GraphError, match=f"{name} lies on meta and the signals on cpu"):
         adaptive_propagate(graph, torch.ones(2, 3), **weights)
+
+
+F64 = torch.float64
+
+
+def edge_by_edge(graph, h, *weights, **options):
+    return edgewise_propagate(graph, graph.edge_index, graph.edge_weight, h, *weights, **options)
+
+
+@pytest.mark.parametrize(("weighted", "directed", "form"), KINDS)
+@pytest.mark.parametrize(("a", "w"), [(0.7, 1.0), (0.0, 1.0), (2.5, -0.8), (1.0, 0.0)])
+def test_edge_by_edge_equals_the_fast_step(weighted, directed, form, a, w):
+    graph = random_graph(0, weighted=weighted, directed=directed)
+    h = torch.randn(graph.num_nodes, 3, dtype=F64)
+    expected = adaptive_propagate(graph, h, a, w, normalisation=form)
+    torch.testing.assert_close(edge_by_edge(graph, h, a, w, normalisation=form), expected)
+
+
+@given(graphs(directed=True))
+def test_edge_by_edge_equals_the_fast_step_both_ways_on_any_graph(graph):
+    h = torch.randn(graph.num_nodes, 2, dtype=F64)
+    a, w, v = 0.5, 0.8, -1.2
+    expected = adaptive_propagate(graph, h, a, w, v, normalisation="row")
+    torch.testing.assert_close(edge_by_edge(graph, h, a, w, v, normalisation="row"), expected)
+
+
+def test_edge_by_edge_with_weights_of_groups():
+    graph = random_graph(1)
+    h = torch.randn(graph.num_nodes, 6, dtype=F64)
+    a, w = torch.tensor([0.3, 2.0], dtype=F64), torch.tensor([1.0, -0.5], dtype=F64)
+    torch.testing.assert_close(edge_by_edge(graph, h, a, w), adaptive_propagate(graph, h, a, w))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_loops_and_repeats_mean_what_they_mean_in_a_graph(weighted):
+    index = torch.tensor([[0, 1, 0, 1, 2, 1, 2], [1, 0, 1, 0, 2, 2, 1]])
+    weight = torch.tensor([1.0, 1, 2, 2, 9, 3, 3], dtype=F64) if weighted else None
+    graph = Graph.from_edge_index(index, weight)
+    h = torch.randn(3, 2, dtype=F64)
+    expected = adaptive_propagate(graph, h, 0.4)
+    torch.testing.assert_close(edgewise_propagate(graph, index, weight, h, 0.4), expected)
+
+
+def undirected(seed):
+    """The edges of a graph, each once; and in both directions."""
+    once = random_graph(seed, num_nodes=7, num_edges=12, isolated=1).edge_index
+    once = once[:, once[0] < once[1]]
+    return once, torch.cat([once, once.flip(0)], dim=1)
+
+
+@pytest.mark.parametrize("form", ["sym", "row"])
+def test_the_gradient_of_edge_weights_is_that_of_the_dense_formula(form):
+    once, both = undirected(2)
+    h = torch.randn(7, 3, dtype=F64, requires_grad=True)
+    a, w = (torch.tensor(x, dtype=F64, requires_grad=True) for x in (0.7, -0.6))
+    weight = (torch.rand(once.size(1), dtype=F64) + 0.1).requires_grad_()
+    twice = torch.cat([weight, weight])
+    graph = Graph.from_edge_index(both, twice.detach(), num_nodes=7)
+    out = edgewise_propagate(graph, both, twice, h, a, w, normalisation=form)
+    matrix = torch.zeros(7, 7, dtype=F64).index_put((both[1], both[0]), twice)
+    expected = dense_kernel(matrix, a, w, form) @ h
+    torch.testing.assert_close(out, expected)
+    grad, inputs = torch.randn_like(out), (weight, h, a, w)
+    for one, other in zip(
+        torch.autograd.grad(out, inputs, grad),
+        torch.autograd.grad(expected, inputs, grad),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("form", ["sym", "row"])
+def test_gradcheck_of_edge_weights(form):
+    once, both = undirected(3)
+    h = torch.randn(7, 2, dtype=F64, requires_grad=True)
+    weight = (torch.rand(once.size(1), dtype=F64) + 0.1).requires_grad_()
+
+    def run(weight, h):
+        twice = torch.cat([weight, weight])
+        graph = Graph.from_edge_index(both, twice.detach(), num_nodes=7)
+        return edgewise_propagate(graph, both, twice, h, 0.4, 1.3, normalisation=form)
+
+    assert gradcheck(run, (weight, h))
+
+
+def test_edge_by_edge_what_the_fast_step_refuses_is_refused():
+    graph = random_graph(4, directed=True)
+    h = torch.ones(graph.num_nodes, 2)
+    with pytest.raises(GraphError, match="needs an undirected graph"):
+        edge_by_edge(graph, h, 1.0)
+    with pytest.raises(SettingsError, match="self_weight must not be negative"):
+        edge_by_edge(graph, h, -1.0, normalisation="row")
+    with pytest.raises(GraphError, match=r"must have shape \(nodes, channels\)"):
+        edge_by_edge(graph, h.expand(2, -1, -1), 1.0, normalisation="row")

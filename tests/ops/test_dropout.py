@@ -10,7 +10,16 @@ from torch.autograd import gradcheck
 
 from akgnn.csr import CSR
 from akgnn.errors import SettingsError
-from akgnn.ops.dropout import Noise, dropout, dropout_entries, kept_nodes
+from akgnn.hashing import finalise_, signed
+from akgnn.ops import dropout as module
+from akgnn.ops.dropout import (
+    Noise,
+    dropout,
+    dropout_entries,
+    entry_blocks,
+    kept_nodes,
+    signal_blocks,
+)
 from oracles import sparse
 
 KEY = Noise(seed=7, step=3).key(1)
@@ -111,13 +120,13 @@ def test_lanes_and_nodes_of_a_mask_are_unrelated(rate):
     assert float(errors.abs().max()) < 4.5
 
 
-@pytest.mark.parametrize("other", [{"seed": 1}, {"step": 1}, {"place": 1}, {"seed": 1, "step": 1}])
-def test_masks_of_neighbouring_seeds_steps_and_places_are_unrelated(other):
+@pytest.mark.parametrize("other", [{"seed": 1}, {"step": 1}, {"name": 1}, {"seed": 1, "step": 1}])
+def test_masks_of_neighbouring_seeds_steps_and_names_are_unrelated(other):
     """12.8 million draws of forty pairs; no pair stands out and neither do all together."""
-    h, base = torch.ones(20_000, 16), {"seed": 0, "step": 0, "place": 0}
+    h, base = torch.ones(20_000, 16), {"seed": 0, "step": 0, "name": 0}
 
-    def mask(seed, step, place):
-        return dropout(h, 0.5, Noise(seed, step).key(place)) != 0
+    def mask(seed, step, name):
+        return dropout(h, 0.5, Noise(seed, step).key(name)) != 0
 
     errors = []
     for number in range(40):
@@ -128,9 +137,9 @@ def test_masks_of_neighbouring_seeds_steps_and_places_are_unrelated(other):
     assert abs(sum(errors)) / math.sqrt(40) < 4
 
 
-def test_seed_step_and_place_are_not_interchangeable():
+def test_seed_step_and_name_are_not_interchangeable():
     keys = {
-        Noise(seed, step).key(place) for seed in range(4) for step in range(4) for place in range(4)
+        Noise(seed, step).key(name) for seed in range(4) for step in range(4) for name in range(4)
     }
     assert len(keys) == 64
 
@@ -172,11 +181,11 @@ def test_masks_are_recomputed_not_stored():
 
 
 def test_keys_are_those_of_the_docstring():
-    seed, step, place = 2**62 + 5, 17, 1_000_003
-    key = splitmix64(splitmix64(splitmix64(seed) ^ step) ^ place)
-    assert Noise(seed, step).key(place) % 2**64 == key
-    several = Noise(torch.tensor([3, seed]), torch.tensor([9, step])).key(place)
-    assert several.tolist() == [Noise(3, 9).key(place), Noise(seed, step).key(place)]
+    seed, step, name = 2**62 + 5, 17, 1_000_003
+    key = splitmix64(splitmix64(splitmix64(seed) ^ step) ^ name)
+    assert Noise(seed, step).key(name) % 2**64 == key
+    several = Noise(torch.tensor([3, seed]), torch.tensor([9, step])).key(name)
+    assert several.tolist() == [Noise(3, 9).key(name), Noise(seed, step).key(name)]
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -258,7 +267,44 @@ def test_nodes_are_kept_at_the_right_rate(rate):
 
 
 @pytest.mark.parametrize("noise", [Noise(3, 5), Noise(torch.tensor([3, -1]), torch.tensor([5, 0]))])
-def test_keys_of_several_places_are_those_of_each(noise):
-    places = [0, 1, 1_000, 1_000_000]
-    for key, place in zip(noise.keys(places), places, strict=True):
-        assert torch.equal(torch.as_tensor(key), torch.as_tensor(noise.key(place)))
+def test_keys_of_several_names_are_those_of_each(noise):
+    names = [0, 1, 1_000, 1_000_000]
+    for key, name in zip(noise.keys(names), names, strict=True):
+        assert torch.equal(torch.as_tensor(key), torch.as_tensor(noise.key(name)))
+
+
+NODES = torch.tensor([7, 0, 3, 9, 100])
+
+
+def by_the_formula(nodes, groups):
+    """T = S((node · groups + group) · INCREMENT)."""
+    counter = nodes[:, None] * groups + torch.arange(groups)
+    return finalise_(counter * signed(INCREMENT))
+
+
+@pytest.mark.parametrize("at_once", [1, 4, 2**16])
+@pytest.mark.parametrize("most_kept", [0, 2**21])
+@pytest.mark.parametrize("node_ids", [None, NODES])
+@pytest.mark.parametrize("channels", [1, 4, 5, 11])
+def test_blocks_of_a_signal_are_the_formula(channels, node_ids, most_kept, at_once, monkeypatch):
+    monkeypatch.setattr(module, "_MOST_WORDS_KEPT", most_kept)
+    monkeypatch.setattr(module, "_WORDS_AT_ONCE", at_once)
+    blocks = list(signal_blocks(torch.ones(5, channels), node_ids))
+    assert [row for rows, _ in blocks for row in range(rows.start, rows.stop)] == list(range(5))
+    nodes = torch.arange(5) if node_ids is None else node_ids
+    expected = by_the_formula(nodes, -(-channels // 4))
+    assert torch.equal(torch.cat([positions for _, positions in blocks]), expected)
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 2**16])
+@pytest.mark.parametrize("most_kept", [0, 2**21])
+@pytest.mark.parametrize("node_ids", [None, NODES])
+def test_entries_stand_where_the_dense_matrix_has_them(node_ids, most_kept, at_once, monkeypatch):
+    monkeypatch.setattr(module, "_MOST_WORDS_KEPT", most_kept)
+    monkeypatch.setattr(module, "_WORDS_AT_ONCE", at_once)
+    x = sparse((torch.rand(5, 11) < 0.4).float())
+    _, positions, shifts = zip(*entry_blocks(x, node_ids), strict=True)
+    row, col = x.pattern.row.long(), x.pattern.col.long()
+    nodes = torch.arange(5) if node_ids is None else node_ids
+    assert torch.equal(torch.cat(positions), by_the_formula(nodes, 3)[row, col // 4])
+    assert torch.equal(torch.cat(shifts), col % 4 * 16)

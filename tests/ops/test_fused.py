@@ -10,9 +10,8 @@ pytest.importorskip("triton")
 from akgnn import csr
 from akgnn.graph import Graph
 from akgnn.ops.adaptive import adaptive_propagate, adaptive_propagate_reference
-from akgnn.ops.dropout import dropout, dropped_lanes
-from akgnn.ops.fused import fused_chain, fused_step
-from akgnn.ops.launch import Mask
+from akgnn.ops.dropout import dropout
+from akgnn.ops.fused import _scalar_block, fused_chain
 from oracles import random_graph
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -52,6 +51,12 @@ def inputs_for(graph, *, channels=6, groups=1, layers=LAYERS, seed=0):
     return h, a, w
 
 
+def chain(graph, h, a, w, form, **options):
+    """The fused chain of scalars of shape (layers, replicas, groups)."""
+    weights = list(zip(a, w, strict=True))
+    return fused_chain(graph, h, weights, a.size(2), form, **options)
+
+
 def gradients(function, inputs, grad):
     inputs = [tensor.detach().clone().requires_grad_() for tensor in inputs]
     out = function(*inputs)
@@ -69,9 +74,8 @@ def compare(
     drops=False,
     recompute=False,
 ):
-    lanes = dropped_lanes(RATE)
-    masks = tuple(Mask(torch.tensor(key, device=DEVICE), *lanes) for key in KEYS)
-    options = {"readout": readout, "masks": masks if drops else None, "recompute": recompute}
+    keys = [torch.tensor(key, device=DEVICE) for key in KEYS] if drops else None
+    options = {"readout": readout, "rate": RATE, "keys": keys, "recompute": recompute}
     moved = graph.to(DEVICE)
     h, a, w = inputs
     h = h.to(dtype).double()
@@ -82,7 +86,7 @@ def compare(
         grad.double(),
     )
     found = gradients(
-        lambda h, a, w: fused_chain(moved, h, a, w, form, **options),
+        lambda h, a, w: chain(moved, h, a, w, form, **options),
         (h.to(DEVICE, dtype), a.to(DEVICE).float(), w.to(DEVICE).float()),
         grad.to(DEVICE),
     )
@@ -160,7 +164,7 @@ def test_a_step_is_the_composed_step(form):
     grad = torch.randn_like(h)
     moved = graph.to(DEVICE)
     found = gradients(
-        lambda h, a, w: fused_step(moved, h, a, w, form),
+        lambda h, a, w: fused_chain(moved, h, [(a, w)], 1, form),
         [x.to(DEVICE) for x in (h, a, w)],
         grad.to(DEVICE),
     )
@@ -175,8 +179,10 @@ def test_twice_is_bitwise_the_same():
     graph = random_graph(6).to(DEVICE)
     inputs = [x.float().to(DEVICE) for x in inputs_for(graph)]
     grad = torch.randn_like(inputs[0])
-    chain = lambda h, a, w: fused_chain(graph, h, a, w, "sym", readout="sum")  # noqa: E731
-    first, second = (gradients(chain, inputs, grad) for _ in range(2))
+    first, second = (
+        gradients(lambda h, a, w: chain(graph, h, a, w, "sym", readout="sum"), inputs, grad)
+        for _ in range(2)
+    )
     assert all(torch.equal(*pair) for pair in zip(first, second, strict=True))
 
 
@@ -184,7 +190,7 @@ def test_twice_is_bitwise_the_same():
 def test_a_second_backward_pass_is_refused_rather_than_wrong(readout):
     graph = random_graph(7).to(DEVICE)
     h, a, w = (x.float().to(DEVICE).requires_grad_() for x in inputs_for(graph))
-    out = fused_chain(graph, h, a, w, "sym", readout=readout)
+    out = chain(graph, h, a, w, "sym", readout=readout)
     out.sum().backward(retain_graph=True)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         out.sum().backward()
@@ -193,11 +199,15 @@ def test_a_second_backward_pass_is_refused_rather_than_wrong(readout):
 def test_only_what_learns_has_gradients():
     graph = random_graph(8).to(DEVICE)
     h, a, w = (x.float().to(DEVICE) for x in inputs_for(graph))
-    fixed = gradients(lambda h: fused_chain(graph, h, a, w, "sym", readout="sum"), [h], h)
-    learned = gradients(
-        lambda h, a, w: fused_chain(graph, h, a, w, "sym", readout="sum"), [h, a, w], h
-    )
+    fixed = gradients(lambda h: chain(graph, h, a, w, "sym", readout="sum"), [h], h)
+    learned = gradients(lambda h, a, w: chain(graph, h, a, w, "sym", readout="sum"), [h, a, w], h)
     torch.testing.assert_close(fixed, learned[:2])
+
+
+@pytest.mark.parametrize("weight", [0.5, torch.tensor(0.5, dtype=torch.float64)])
+def test_one_number_serves_every_replica_and_group(weight):
+    block = _scalar_block(weight, 2, 3, torch.device("cpu"))
+    assert torch.equal(block, torch.full((2, 3), 0.5))
 
 
 @pytest.mark.gpu
@@ -209,7 +219,7 @@ def test_more_than_two_to_the_31_numbers():
     graph = Graph.from_edge_index(torch.cat([edges, edges.flip(0)], 1), num_nodes=nodes)
     h = torch.randn(1, nodes, channels, device="cuda", dtype=torch.bfloat16)
     a, w = (torch.full((1, 1), x, device="cuda") for x in (0.5, 1.0))
-    found = fused_step(graph, h, a, w, "sym")[0, -4:].float()
+    found = fused_chain(graph, h, [(a, w)], 1, "sym")[0, -4:].float()
     row = h[0, -5:].float()
     around = torch.cat([row, h[0, :1].float()])
     expected = (around[:-2] + around[2:] + 0.5 * around[1:-1]) / 2.5

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from akgnn.graph import Graph
 from akgnn.ops.dropout import Noise
-from akgnn.ops.sampling import sample_edges, sample_neighbours
+from akgnn.ops.sampling import evenly, sample_edges, sample_neighbours, straight_through_bernoulli
 from oracles import dense, graphs, random_graph
 
 
@@ -43,3 +43,38 @@ def test_so_many_edges_are_kept_in_both_directions(graph, keep, seed):
 def test_keeping_all_keeps_the_graph(weighted):
     graph = random_graph(0, weighted=weighted)
     assert torch.equal(dense(sample_edges(graph, 1.0, 5)), dense(graph))
+
+
+KEY = Noise(0).key(1)
+
+
+def test_draws_are_even_and_stay_inside():
+    v = evenly(200_001, KEY, torch.zeros(1))
+    assert v.shape == (200_001,)
+    assert 0 < float(v.min()) < float(v.max()) < 1
+    assert torch.allclose(torch.histc(v, 10, 0, 1) / len(v), torch.tensor(0.1), atol=0.003)
+
+
+def test_it_is_one_as_often_as_the_probability_says():
+    for p in (0.0, 0.001, 0.3, 1.0):
+        s = straight_through_bernoulli(torch.full((400_000,), p), 1.2, KEY)
+        assert set(s.unique().tolist()) <= {0.0, 1.0}
+        assert abs(float(s.mean()) - p) < 4 * (p * (1 - p) / len(s)) ** 0.5 + 1e-5
+
+
+def test_the_value_is_hard_and_the_gradient_that_of_the_relaxed_sample():
+    p = torch.rand(50, dtype=torch.float64, requires_grad=True)
+    v = evenly(50, KEY, p)
+    relaxed = torch.sigmoid((torch.logit(p) - torch.logit(v)) / 0.7)
+    s = straight_through_bernoulli(p, 0.7, KEY)
+    assert torch.equal(s, (relaxed > 0.5).double())
+    direction = torch.randn(50, dtype=torch.float64)
+    (expected,) = torch.autograd.grad(relaxed, p, direction)
+    (found,) = torch.autograd.grad(s, p, direction)
+    torch.testing.assert_close(found, expected)
+
+
+def test_the_gradient_is_finite_at_the_ends():
+    p = torch.tensor([0.0, 1e-30, 1.0], requires_grad=True)
+    straight_through_bernoulli(p, 0.5, KEY).sum().backward()
+    assert bool(torch.isfinite(p.grad).all())

@@ -1,14 +1,25 @@
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from akgnn.errors import RunFolderError
+from akgnn.experiments.results import collect
 from akgnn.experiments.spec_files import load_spec
 from akgnn.experiments.store import RecordStore
-from akgnn.report.experiments_page import experiments_page
+from akgnn.report.experiments_page import experiments_page, findings_of, run_times_of
 from akgnn.report.html import render
 from akgnn.report.spectrum import Spectrum
-from report_data import VERSIONS, record_of
+from akgnn.report.tables import table_of
+from report_data import (
+    FIRST,
+    HOSTILE,
+    SECOND,
+    VERSIONS,
+    record_of,
+    table_records,
+    table_spec,
+)
 
 
 def test_own_experiments_are_shown_in_their_order(results, spec_files):
@@ -78,5 +89,68 @@ def test_a_folder_without_readable_records_is_refused(tmp_path):
 
 
 def test_records_of_unknown_experiments_are_refused(results):
-    with pytest.raises(RunFolderError, match=r"--spec FILE\.toml adds one of your own"):
+    with pytest.raises(RunFolderError, match="`spec` adds one of your own"):
         experiments_page(results)
+
+
+def finding_of(tmp_path, keep=lambda record: True):
+    spec = table_spec(tmp_path)
+    records = [record for record in table_records(spec) if keep(record)]
+    return findings_of([table_of(spec, collect(spec, records))])
+
+
+def test_sentences_count_verdicts_and_published_values(tmp_path):
+    (finding,) = finding_of(tmp_path)
+    assert finding.title == "Three methods"
+    # Six seeds of which all differ the same way: Wilcoxon's least p is 1/32, twice that by Holm.
+    assert finding.sentences[0] == (
+        f"On {FIRST}, of 2 other rows, AKGNN is neither higher nor lower than any; "
+        "for 2 no difference is shown."
+    )
+    assert finding.sentences[-1].startswith("Of 2 published values, 0 lie inside the 95 %")
+    assert "1 above and 0 below" in finding.sentences[-1]
+
+
+def test_one_comparison_alone_needs_no_correction(tmp_path):
+    (finding,) = finding_of(tmp_path, lambda r: r.plan.run.model != "sgc")
+    assert finding.sentences[0] == f"On {FIRST}, of 1 other row, AKGNN is higher than 1."
+    # Five common seeds: 1/16 at best.
+    assert "no difference is shown" in finding.sentences[1]
+
+
+def test_one_seed_compares_nothing(tmp_path):
+    (finding,) = finding_of(tmp_path, lambda r: r.seed == 0)
+    assert finding.sentences == (
+        f"On {FIRST} there are too few common seeds to compare.",
+        f"On {SECOND} there are too few common seeds to compare.",
+    )
+
+
+def test_nothing_finished_says_nothing(tmp_path):
+    assert finding_of(tmp_path, lambda r: not r.is_finished) == []
+
+
+def test_medians_by_method_and_graph(tmp_path):
+    spec = table_spec(tmp_path)
+    records = [r for r in table_records(spec) if r.is_finished]
+    (times,) = run_times_of([table_of(spec, collect(spec, records))])
+    assert [row.label for row in times.rows] == ["AKGNN", "GCN", HOSTILE]
+    assert {row.device for row in times.rows} == {"cpu, 2 threads"}
+    first, second = times.rows[1].times
+    assert (first.seconds, second.seconds) == (3.5, 3.0)
+
+
+def test_devices_are_kept_apart(tmp_path):
+    spec = table_spec(tmp_path)
+    records = [r for r in table_records(spec) if r.is_finished and r.plan.run.model == "gcn"]
+    other = replace(records[0], environment={"device": "a card", "threads": 1}, seconds=0.25)
+    (times,) = run_times_of([table_of(spec, collect(spec, [other, *records[1:]]))])
+    assert [row.device for row in times.rows] == ["a card, 1 thread", "cpu, 2 threads"]
+    assert times.rows[0].times[0].seconds == 0.25
+    assert times.rows[0].times[1] is None
+
+
+def test_a_table_of_failures_has_none(tmp_path):
+    spec = table_spec(tmp_path)
+    records = [r for r in table_records(spec) if not r.is_finished]
+    assert run_times_of([table_of(spec, collect(spec, records))]) == []

@@ -7,7 +7,9 @@ from akgnn.report.figures import figure_of
 from report_data import ENVIRONMENT, VERSIONS, figure_records, homophily_records
 
 
-@pytest.mark.parametrize(("place", "note"), [(1, "quartiles"), (2, "λ = 2"), (3, "one deviation")])
+@pytest.mark.parametrize(
+    ("place", "note"), [(1, "quartiles"), (2, "λ = 2"), (3, "one standard deviation")]
+)
 def test_a_figure_says_how_it_is_to_be_read(spec_files, place, note):
     spec = read_spec(spec_files[place])
     figure = figure_of(spec, collect(spec, figure_records(spec)))

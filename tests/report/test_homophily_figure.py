@@ -59,7 +59,7 @@ def test_one_run_has_no_band(spec):
 
 def test_a_row_without_runs_at_some_homophily_leaves_a_gap(spec):
     def keep(record):
-        return record.plan.which.model != "gcn" or "homophily=0," not in record.plan.which.dataset
+        return record.plan.run.model != "gcn" or "homophily=0," not in record.plan.run.dataset
 
     scores, _ = panels_of(spec, keep)
     assert scores.drawn["rows"][2]["x"] == [0.5, 0.8]
@@ -68,7 +68,7 @@ def test_a_row_without_runs_at_some_homophily_leaves_a_gap(spec):
 
 def test_the_lowest_point_between_the_ends_is_said(spec):
     def dip(record):
-        is_middle = "homophily=0.5" in record.plan.which.dataset
+        is_middle = "homophily=0.5" in record.plan.run.dataset
         return replace(record, metrics={"test_accuracy": 10.0}) if is_middle else record
 
     assert "lowest 10.0 % at 0.5" in panels_of(spec, change=dip)[0].summary

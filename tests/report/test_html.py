@@ -10,6 +10,10 @@ from akgnn.experiments.spec_files import read_spec
 from akgnn.experiments.store import RecordStore
 from akgnn.report import html
 from akgnn.report.experiments_page import experiments_page
+from akgnn.report.figures import Figure
+from akgnn.report.panels import Panel
+from akgnn.report.response import Response
+from akgnn.report.spectrum import Spectrum
 from report_data import HOSTILE, table_records
 
 
@@ -87,3 +91,24 @@ def test_missing_packages_are_named_by_their_extra(monkeypatch):
     )
     with pytest.raises(MissingExtraError, match=r"akgnn\[report\]"):
         html.check_packages()
+
+
+def test_what_is_drawn_are_the_panels_and_responses():
+    panels = tuple(Panel("", "", (), (), {"depths": [depth]}) for depth in (1, 2))
+    figure = Figure("mine", "depth", "Title", "About", panels)
+    spectrum = Spectrum((0.0, 1.0, 2.0), (0.25, 0.75), True)
+    response = Response("Cora", (2.5, 2.0), "last", spectrum, "All of it.")
+    page = html.Page("Title", "run.html", {}, (figure,), (response,), {})
+    assert page.drawn == {
+        "figures": {"mine": {"kind": "depth", "panels": [{"depths": [1]}, {"depths": [2]}]}},
+        "responses": [
+            {
+                "name": "Cora",
+                "lambda": [2.5, 2.0],
+                "readout": "last",
+                "note": "All of it.",
+                "edges": [0.0, 1.0, 2.0],
+                "share": [0.25, 0.75],
+            }
+        ],
+    }

@@ -7,7 +7,7 @@ from akgnn.experiments.results import collect
 from akgnn.experiments.spec_files import read_spec
 from akgnn.layers.kernels import KERNELS, SignedKernel
 from akgnn.report.response import kind_of, mean_scalars, readout_of, responses_of
-from akgnn.training.plan import RunPlan, RunSettings
+from akgnn.runs.plan import RunPlan, RunSettings
 from report_data import FIRST, SECOND, figure_records, homophily_records, table_records
 
 

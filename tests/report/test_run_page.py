@@ -1,4 +1,5 @@
 import json
+import math
 import shutil
 from dataclasses import replace
 
@@ -7,9 +8,10 @@ import torch
 
 from akgnn.cli.main import main
 from akgnn.errors import CheckpointError, DataError
+from akgnn.explain.insight import ReliabilityBin
 from akgnn.report.html import render
-from akgnn.report.run_page import run_page
-from akgnn.training.plan import RunPlan
+from akgnn.report.run_page import reliability_figure, run_page
+from akgnn.runs.plan import RunPlan
 from report_data import HOSTILE
 from run_files import rewrite
 
@@ -43,8 +45,8 @@ def test_a_run_is_seen_through(run):
 def test_without_test_nodes_the_page_says_so(tmp_path, monkeypatch):
     load = RunPlan.load
 
-    def loaded(self, *where):
-        data = load(self, *where)
+    def loaded(self, *where, **tables):
+        data = load(self, *where, **tables)
         return data.with_split(replace(data.split, test=data.split.test[:0]))
 
     monkeypatch.setattr(RunPlan, "load", loaded)
@@ -124,8 +126,8 @@ def test_a_graph_without_edges_is_said(tmp_path):
 def test_hostile_class_names_are_shown_as_text(tmp_path, monkeypatch):
     load = RunPlan.load
 
-    def load_hostile(self, *where):
-        data = load(self, *where)
+    def load_hostile(self, *where, **tables):
+        data = load(self, *where, **tables)
         return replace(data, class_names=(HOSTILE, *data.class_names[1:]))
 
     monkeypatch.setattr(RunPlan, "load", load_hostile)
@@ -155,3 +157,17 @@ def test_epochs_that_do_not_fit_are_refused(run, tmp_path):
     folder = damaged(run, tmp_path, lambda c: c["result"].update(best_epoch=0))
     with pytest.raises(CheckpointError, match="damaged"):
         run_page(folder)
+
+
+def test_empty_bins_are_listed_and_not_drawn():
+    bins = [
+        ReliabilityBin(0.0, 0.5, 0, math.nan, math.nan),
+        ReliabilityBin(0.5, 1.0, 10, 70.0, 85.0),
+    ]
+    (panel,) = reliability_figure(bins).panels
+    assert panel.rows == [
+        ("0.0 to 0.5", "0", "–", "–"),
+        ("0.5 to 1.0", "10", "70.0", "85.0"),
+    ]
+    assert panel.drawn == {"sure": [70.0], "right": [85.0], "count": [10]}
+    assert panel.summary == "Of 10 nodes that the model is 70 % sure of it is right for 85 %."

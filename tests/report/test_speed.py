@@ -1,8 +1,8 @@
 from dataclasses import replace
 
 from akgnn.bench.record import BenchContents
-from akgnn.report.plot import svg
 from akgnn.report.speed import failures_in, plots_of, speed_of
+from akgnn.report.speed_documents import svg
 from bench_data import CARD, full_record, growth_case, layer_case, record
 
 

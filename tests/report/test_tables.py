@@ -2,8 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from akgnn.experiments.comparisons import against_row
-from akgnn.experiments.results import collect
+from akgnn.experiments.results import against_row, collect
 from akgnn.experiments.spec_files import read_spec
 from akgnn.report.tables import Scale, Time, table_of
 from report_data import FIRST, HOSTILE, SECOND, record_of, table_records, table_spec
@@ -71,13 +70,13 @@ def test_how_the_numbers_came_about(table):
 def test_every_number_of_a_graph_is_on_its_scale(table):
     for graph in table.graphs:
         for row in graph.rows:
-            places = [graph.scale.place(value) for value in row.scores.values()]
-            places += [graph.scale.place(row.published.mean)] if row.published else []
-            assert all(0 <= place <= 100 for place in places)
+            positions = [graph.scale.position(value) for value in row.scores.values()]
+            positions += [graph.scale.position(row.published.mean)] if row.published else []
+            assert all(0 <= position <= 100 for position in positions)
 
 
 def test_places_on_a_scale():
-    assert Scale(70, 90).place(75) == 25
+    assert Scale(70, 90).position(75) == 25
 
 
 def test_points_of_a_grid_are_rows_compared_at_the_same_point(tmp_path):
@@ -119,7 +118,7 @@ def test_a_table_says_its_splits(tmp_path):
     graph = table_of(spec, collect(spec, records)).graphs[0]
     assert graph.splits == "split public"
     drawn = [
-        replace(r, data={**r.data, "split": f"public-{r.seed}:1234"}) if r.data else r
+        replace(r, data=replace(r.data, split=f"public-{r.seed}:1234")) if r.data else r
         for r in records
     ]
     graph = table_of(spec, collect(spec, drawn)).graphs[0]

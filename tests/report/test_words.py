@@ -2,24 +2,29 @@ import math
 
 import pytest
 
-from akgnn.data.homophily import Homophily
+from akgnn.data.node_data import Homophily
+from akgnn.explain.insight import ReliabilityBin
+from akgnn.explain.signals import EnergyShare, Signals
+from akgnn.models.scalars import Position
 from akgnn.report.words import (
     FEWEST_EDGES,
+    FEWEST_NODES,
     IGNORED_BELOW,
     MOSTLY_ABOVE,
     deed,
     homophily_words,
+    reliability_words,
+    signal_words,
     words_of,
 )
-from akgnn.training.kernel_places import Place
 
-LAYERS = [Place(layer) for layer in range(1, 6)]
+LAYERS = [Position(layer) for layer in range(1, 6)]
 AGREE, DIFFER, UNCLEAR = (Homophily(share, 0.25, 312) for share in (0.81, 0.18, 0.24))
 
 
-def said(shares, homophily=None, places=None, num_edges=1000):
-    places = places or LAYERS[: len(shares)]
-    return words_of(places, shares, homophily, num_edges=num_edges)
+def said(shares, homophily=None, positions=None, num_edges=1000):
+    positions = positions or LAYERS[: len(shares)]
+    return words_of(positions, shares, homophily, num_edges=num_edges)
 
 
 @pytest.mark.parametrize(
@@ -63,16 +68,16 @@ def test_layers_that_do_the_same_share_a_clause(shares, sentence):
 
 
 def test_in_and_out_neighbours_have_a_sentence_each():
-    places = [Place(layer, way) for layer in (1, 2) for way in ("in", "out")]
-    assert said([0.4, 0, 0.4, -0.3], places=places) == [
+    positions = [Position(layer, direction) for layer in (1, 2) for direction in ("in", "out")]
+    assert said([0.4, 0, 0.4, -0.3], positions=positions) == [
         "Both layers partly average the in-neighbours.",
         "Layer 1 ignores the out-neighbours; layer 2 partly subtracts them.",
     ]
 
 
 def test_groups_that_differ_are_counted():
-    places = [Place(layer, "", group) for layer in (1, 2) for group in (1, 2, 3)]
-    assert said([0.9, 0.9, 0.9, 0, 0, -0.3], places=places) == [
+    positions = [Position(layer, "", group) for layer in (1, 2) for group in (1, 2, 3)]
+    assert said([0.9, 0.9, 0.9, 0, 0, -0.3], positions=positions) == [
         "Layer 1 mostly averages the neighbours.",
         "Of the 3 groups of layer 2, 1 partly subtracts the neighbours, 2 ignore them.",
     ]
@@ -156,3 +161,122 @@ def test_no_kernels_no_words():
 
 def test_shares_that_are_not_known_leave_homophily():
     assert words_of(LAYERS, [], AGREE, num_edges=100) == [homophily_words(AGREE)]
+
+
+TRAIN, HOMOPHILY = Homophily(0.9, 0.2, 21), Homophily(0.81, 0.17, 5278)
+SMOOTH, ROUGH, EVEN = (EnergyShare(share, 0.4, 200) for share in (0.1, 0.6, 0.42))
+NOTHING = EnergyShare(math.nan, math.nan, 0)
+
+
+def signals_said(labels=SMOOTH, features=EVEN, smoothing=(0.3, 0.3), homophily=HOMOPHILY):
+    return signal_words(Signals(TRAIN, homophily, labels, features), smoothing)
+
+
+def test_homophily_labels_and_features_have_a_sentence_each():
+    assert signals_said()[:-1] == [
+        "Over all labels, 81 % of 5278 edges join nodes of one class; 17 % would by chance.",
+        "Of the labels' energy 10 % is in high frequencies; 40 % would be by chance: classes are "
+        "smooth along edges, and averaging neighbours keeps what tells them apart.",
+        "Of the features' energy 42 % is in high frequencies; 40 % would be by chance: linked "
+        "nodes are no more alike than others.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("energy", "labels", "features"),
+    [
+        (SMOOTH, "classes are smooth along edges", "linked nodes have like features"),
+        (ROUGH, "classes are rough along edges", "linked nodes have unlike features"),
+        (EVEN, "edges say little about classes", "no more alike than others"),
+        (EnergyShare(0.1, 0.4, FEWEST_NODES - 1), "too few nodes", "too few nodes"),
+        (EnergyShare(0.361, 0.4, 200), "say little", "no more alike"),
+        (EnergyShare(0.359, 0.4, 200), "are smooth", "like features"),
+    ],
+)
+def test_what_shares_mean(energy, labels, features):
+    words = signals_said(energy, energy)
+    assert labels in words[1]
+    assert features in words[2]
+
+
+@pytest.mark.parametrize(
+    ("labels", "smoothing", "sentence"),
+    [
+        (SMOOTH, (0.3, 0.1), "The layers smooth, and classes are smooth along edges: the two fit."),
+        (SMOOTH, (0.3, 0.6), "The layers sharpen differences, although classes are smooth"),
+        (ROUGH, (0.3, 0.1), "The layers smooth, although classes are rough along edges."),
+        (ROUGH, (0.3, 0.2, 0.6), "The layers sharpen differences, and classes are rough"),
+    ],
+)
+def test_whether_the_layers_suit_the_labels(labels, smoothing, sentence):
+    assert signals_said(labels, smoothing=smoothing)[-1].startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("labels", "smoothing"), [(EVEN, (0.3, 0.1)), (SMOOTH, (0.3, 0.31)), (ROUGH, (0.3, 0.3))]
+)
+def test_where_nobody_can_tell_there_is_no_verdict(labels, smoothing):
+    assert signals_said(labels, smoothing=smoothing)[-1].startswith("What enters the layers")
+
+
+def test_without_kernels_training_nodes_come_first():
+    first, *others = signals_said(smoothing=())
+    assert first.startswith("Of 21 edges between training nodes 90 % join nodes of one class;")
+    assert others == signals_said()[:-1]
+
+
+def test_layers_one_by_one():
+    assert signals_said(EVEN, smoothing=(0.3, 0.12, 0.1, 0.29))[-1] == (
+        "What enters the layers has 30 % of its energy in high frequencies; after each of them it "
+        "is 12, 10 and 29 %."
+    )
+    assert signals_said(EVEN, smoothing=(0.3, 0.12))[-1].endswith("; after the layer it is 12 %.")
+
+
+def test_a_graph_without_edges_has_no_words():
+    empty = Homophily(math.nan, math.nan, 0)
+    assert signals_said(NOTHING, NOTHING, (math.nan, math.nan), empty) == []
+
+
+def test_what_is_not_known_is_left_out():
+    words = signals_said(NOTHING, SMOOTH, (0.2, math.nan), Homophily(math.nan, math.nan, 0))
+    assert len(words) == 1
+    assert words[0].startswith("Of the features' energy")
+
+
+def test_one_edge_is_one():
+    assert signals_said(homophily=Homophily(1.0, 0.5, 1))[0].startswith(
+        "Over all labels, 100 % of 1 edge "
+    )
+
+
+EMPTY = ReliabilityBin(0.0, 0.5, 0, math.nan, math.nan)
+
+
+def bins(confidence, accuracy, count=10):
+    return [EMPTY, ReliabilityBin(0.5, 1.0, count, confidence, accuracy)]
+
+
+@pytest.mark.parametrize(
+    ("confidence", "accuracy", "said"),
+    [
+        (70.0, 85.0, "it is less sure than it could be"),
+        (95.0, 85.0, "it is surer than it should be"),
+        (86.0, 85.0, "it is about as sure as it should be"),
+    ],
+)
+def test_sure_and_right_in_words(confidence, accuracy, said):
+    assert reliability_words(bins(confidence, accuracy)) == (
+        f"On 10 test nodes the model is {confidence:.0f} % sure on average and right for 85 %: "
+        f"{said}. Expected calibration error: {abs(accuracy - confidence):.1f} %."
+    )
+
+
+def test_means_are_over_nodes():
+    pair = [ReliabilityBin(0, 0.5, 1, 40, 0), ReliabilityBin(0.5, 1, 3, 80, 100)]
+    assert "is 70 % sure on average and right for 75 %" in reliability_words(pair)
+
+
+def test_one_node_and_none():
+    assert reliability_words(bins(90.0, 100.0, 1)).startswith("On 1 test node the model")
+    assert reliability_words([EMPTY]).startswith("There are no test nodes")

@@ -7,17 +7,20 @@ import pytest
 
 from akgnn.cli.main import main
 from akgnn.errors import MissingExtraError, RunFolderError
+from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.trackers.mlflow import MLflow
-from akgnn.training.plan import RunPlan, RunSettings
-from akgnn.training.train_runs import train_run
+from akgnn.training.fit import FitResult
+from akgnn.training.history import History
 
 TOY = ["--dataset", "csbm:num_nodes=150", "--set", "epochs=4", "--set", "hidden_channels=8"]
+PLAN = RunPlan.make(RunSettings(dataset="csbm:num_nodes=150"))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def result():
-    plan = RunPlan.make(RunSettings(dataset="csbm:num_nodes=150"), {"epochs": 2})
-    return train_run(plan, plan.load())
+    scores = ("test_accuracy", "val_accuracy", "val_loss", "train_accuracy")
+    numbers = {"best_epoch": 1, "epochs": 1, "seconds": 1.0, "lambda_max": []}
+    return FitResult.from_dict(dict.fromkeys(scores, 50.0) | numbers, History())
 
 
 @pytest.fixture
@@ -53,7 +56,7 @@ def test_curves_settings_and_results_can_be_read_back(tmp_path, monkeypatch):
 
 
 def test_a_run_that_goes_on_is_the_same_run_and_has_no_epoch_twice(tmp_path, tracker, result):
-    tracker.begin("run", goes_on=False)
+    tracker.begin("run", is_resumed=False)
     for number in (1, 2, 3):
         tracker.epoch("run", number, {"loss/validation": number})
     tracker.close()
@@ -62,10 +65,10 @@ def test_a_run_that_goes_on_is_the_same_run_and_has_no_epoch_twice(tmp_path, tra
     assert len(points) == 3
     again = MLflow(tmp_path)
     again.open()
-    again.begin("run", goes_on=True)
+    again.begin("run", is_resumed=True)
     for number in (1, 2, 3, 4):
         again.epoch("run", number, {"loss/validation": number})
-    again.end("run", replace(result, fit=replace(result.fit, epochs=4)))
+    again.end("run", PLAN, replace(result, epochs=4))
     again.close()
     ((run, points),) = runs(tmp_path)
     assert points == [(1, 1), (2, 2), (3, 3), (4, 4)]
@@ -74,21 +77,21 @@ def test_a_run_that_goes_on_is_the_same_run_and_has_no_epoch_twice(tmp_path, tra
 
 def test_a_new_run_of_the_same_name_is_another(tmp_path, tracker, result):
     for _ in range(2):
-        tracker.begin("run", goes_on=False)
+        tracker.begin("run", is_resumed=False)
         tracker.epoch("run", 1, {"loss/validation": 1})
-        tracker.end("run", result)
+        tracker.end("run", PLAN, result)
     assert [points for _, points in runs(tmp_path)] == [[(1, 1)], [(1, 1)]]
 
 
 def test_a_run_that_goes_on_and_was_not_tracked_before_is_new(tmp_path, tracker):
-    tracker.begin("run", goes_on=True)
+    tracker.begin("run", is_resumed=True)
     tracker.epoch("run", 1, {"loss/validation": 1})
     tracker.close()
     assert [points for _, points in runs(tmp_path)] == [[(1, 1)]]
 
 
 def test_many_numbers_are_written_in_parts(tmp_path, tracker):
-    tracker.begin("run", goes_on=False)
+    tracker.begin("run", is_resumed=False)
     for number in range(1, 1203):
         tracker.epoch("run", number, {"loss/validation": number})
     tracker.close()

@@ -29,12 +29,12 @@ def test_curves_settings_and_results_can_be_read_back(tmp_path):
 
 
 def test_a_run_that_goes_on_shows_every_epoch_once(tmp_path):
-    for goes_on in (False, True):
+    for is_resumed in (False, True):
         tracker = TensorBoard(tmp_path)
         tracker.open()
-        tracker.begin("run", goes_on=goes_on)
+        tracker.begin("run", is_resumed=is_resumed)
         for number in (1, 2, 3):
-            tracker.epoch("run", number, {"loss/train": 10.0 * goes_on + number})
+            tracker.epoch("run", number, {"loss/train": 10.0 * is_resumed + number})
         tracker.close()
     points = read(tmp_path).Scalars("loss/train")
     assert [(point.step, point.value) for point in points] == [(1, 11), (2, 12), (3, 13)]
@@ -44,7 +44,7 @@ def test_many_runs_do_not_keep_their_files_open(tmp_path, monkeypatch):
     monkeypatch.setattr(tensorboard, "_MOST_OPEN", 2)
     tracker = TensorBoard(tmp_path)
     for run in range(5):
-        tracker.begin(f"run-{run}", goes_on=False)
+        tracker.begin(f"run-{run}", is_resumed=False)
         tracker.epoch(f"run-{run}", 1, {"loss/train": 1.0})
     is_open = [writer.file_writer is not None for writer in tracker._writers.values()]
     assert is_open == [False] * 4 + [True]

@@ -1,12 +1,13 @@
 import pytest
 
-from akgnn.errors import InterruptedRunError, SettingsError, UnknownNameError
+from akgnn.errors import DivergedError, InterruptedRunError, SettingsError, UnknownNameError
+from akgnn.runs.folder import RunFolder
+from akgnn.runs.plan import RunPlan, RunSettings
+from akgnn.runs.train import train_runs
 from akgnn.trackers.tensorboard import TensorBoard
 from akgnn.trackers.tracker import Tracker
 from akgnn.trackers.tracking import Tracking, find_tracker, run_name
-from akgnn.training.checkpoint import RunFolder
-from akgnn.training.plan import RunPlan, RunSettings
-from akgnn.training.train_runs import train_runs
+from run_files import stop_after
 
 SETTINGS = {"epochs": 3, "hidden_channels": 8, "num_layers": 2}
 
@@ -26,42 +27,40 @@ class Notes(Tracker):
     def open(self):
         self.said.append("open")
 
-    def begin(self, run, *, goes_on):
-        self.said.append((run, "begin", goes_on))
+    def begin(self, run, *, is_resumed):
+        self.said.append((run, "begin", is_resumed))
 
     def epoch(self, run, number, row):
         self.said.append((run, number, row))
 
-    def end(self, run, result):
-        self.said.append((run, "end", result))
+    def end(self, run, plan, result):
+        self.said.append((run, "end", (plan, result)))
 
     def close(self):
         self.said.append("close")
 
 
 def test_every_tracker_hears_every_epoch_and_result():
-    notes, plans, shown = [Notes(), Notes()], make_plans(), []
-    tracking = Tracking(notes, plans, [None, None])
-    with tracking:
-        after = tracking.after(lambda run, history: shown.append((run, len(history))))
-        outcomes = train_runs(plans, plans[0].load(), after_epoch=after)
-        tracking.end(outcomes)
-    assert len(shown) == 6
+    notes, plans = [Notes(), Notes()], make_plans()
+    with Tracking(notes, plans, [None, None]) as tracking:
+        outcomes = train_runs(plans, plans[0].load(), callbacks=[tracking])
     assert notes[0].said == notes[1].said
     assert (notes[0].said[0], notes[0].said[-1]) == ("open", "close")
     for run, outcome in enumerate(outcomes):
         said = [each for each in notes[0].said[1:-1] if each[0] == tracking.names[run]]
         assert [number for _, number, _ in said] == ["begin", 1, 2, 3, "end"]
-        assert (said[0][2], said[-1][2]) == (False, outcome)
-        assert [row["loss/validation"] for _, _, row in said[1:-1]] == outcome.fit.history.val_loss
-        assert said[1][2]["lambda_max/layer 2"] == outcome.fit.history.lambda_max[0][1]
+        assert (said[0][2], said[-1][2]) == (False, (outcome.plan, outcome.result))
+        history = outcome.result.history
+        assert [row["loss/validation"] for _, _, row in said[1:-1]] == history.val_loss
+        assert said[1][2]["lambda_max/layer 2"] == history.lambda_max[0][1]
 
 
-def test_without_trackers_nothing_is_added():
-    def show(run, history):
-        pass
-
-    assert Tracking([], make_plans(), [None, None]).after(show) is show
+def test_a_run_that_diverges_has_no_end():
+    notes, plans = Notes(), make_plans(1, learning_rate=1e30)
+    with Tracking([notes], plans, [None]) as tracking:
+        (outcome,) = train_runs(plans, plans[0].load(), callbacks=[tracking])
+    assert isinstance(outcome, DivergedError)
+    assert not [each for each in notes.said if each[1] == "end"]
 
 
 def test_a_run_that_had_finished_is_not_told_again(tmp_path):
@@ -69,25 +68,22 @@ def test_a_run_that_had_finished_is_not_told_again(tmp_path):
     data, notes = plans[0].load(), Notes()
     train_runs(plans, data, folders)
     with Tracking([notes], plans, folders) as tracking:
-        outcomes = train_runs(
-            plans, data, folders, resume=True, after_epoch=tracking.after(lambda *_: None)
-        )
-        tracking.end(outcomes)
+        train_runs(plans, data, folders, resume=True, callbacks=[tracking])
     assert notes.said == ["open", "close"]
 
 
 def test_a_run_that_goes_on_is_told_from_its_first_epoch(tmp_path):
     plans, folders = make_plans(1), [RunFolder(tmp_path / "run")]
-    data, notes, asked = plans[0].load(), Notes(), iter(range(1, 10))
+    data, notes = plans[0].load(), Notes()
     with pytest.raises(InterruptedRunError):
-        train_runs(plans, data, folders, should_stop=lambda: next(asked) >= 2)
+        train_runs(plans, data, folders, callbacks=[stop_after(2)])
     with Tracking([notes], plans, folders) as tracking:
-        after = tracking.after(lambda *_: None)
-        (outcome,) = train_runs(plans, data, folders, resume=True, after_epoch=after)
+        (outcome,) = train_runs(plans, data, folders, resume=True, callbacks=[tracking])
     said = notes.said[1:-1]
-    assert [number for _, number, _ in said] == ["begin", 1, 2, 3]
+    assert [number for _, number, _ in said] == ["begin", 1, 2, 3, "end"]
     assert said[0][2] is True
-    assert [row["loss/validation"] for _, _, row in said[1:]] == outcome.fit.history.val_loss
+    losses = [row["loss/validation"] for _, _, row in said[1:-1]]
+    assert losses == outcome.result.history.val_loss
 
 
 def test_trackers_are_closed_when_training_fails():

@@ -1,12 +1,12 @@
 import pytest
 
-from akgnn.training.early_stopping import EarlyStopping
+from akgnn.training.state import EarlyStopping
 
 
 def run(stopping, losses, accuracies=None):
     """The epoch after which it is over, or None."""
     for epoch, loss in enumerate(losses):
-        stopping.improves(epoch, loss, accuracies[epoch] if accuracies else 0.0)
+        stopping.update(epoch, loss, accuracies[epoch] if accuracies else 0.0)
         if stopping.is_over(epoch):
             return epoch
     return None
@@ -44,3 +44,16 @@ def test_a_better_accuracy_renews_the_patience_if_either_may():
     stopping = EarlyStopping(patience=2, stop_on="either")
     assert run(stopping, losses, accuracies) == 4
     assert stopping.best_epoch == 0
+
+
+def test_a_lower_score_is_better_where_the_metric_says_so():
+    stopping = EarlyStopping(patience=2, stop_on="calibration_error")
+    assert run(stopping, [1.0, 0.9, 0.8, 0.7], [20.0, 10.0, 30.0, 15.0]) == 3
+    assert stopping.best_epoch == 1
+
+
+def test_an_epoch_without_a_score_is_worse_than_any_with_one():
+    nan = float("nan")
+    stopping = EarlyStopping(patience=10, stop_on="accuracy")
+    run(stopping, [0.5, 0.4, 1.0, 0.3], [nan, nan, 10.0, nan])
+    assert stopping.best_epoch == 2

@@ -9,7 +9,17 @@ from scipy.stats import mannwhitneyu
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score
 
+from akgnn.data.catalogue import load_dataset
+from akgnn.errors import SettingsError
+from akgnn.runs.folder import RunFolder
+from akgnn.runs.plan import RunPlan, RunSettings
+from akgnn.runs.run import load_run
+from akgnn.runs.train import train_run
+from akgnn.training.batched.fit_many import fit_many
+from akgnn.training.fit import fit
 from akgnn.training.metrics import (
+    METRICS,
+    Metric,
     accuracy,
     balanced_accuracy,
     calibration_error,
@@ -17,8 +27,11 @@ from akgnn.training.metrics import (
     cross_entropy,
     logits_roc_auc,
     macro_f1,
+    metrics_by_epoch,
+    register_metric,
     roc_auc,
 )
+from akgnn.training.settings import TrainSettings
 
 PREDICTED = torch.tensor([0, 0, 1, 1, 2, 2])
 Y = torch.tensor([0, 1, 1, 1, 2, 0])
@@ -145,15 +158,119 @@ def test_the_calibration_error_by_hand():
     assert calibration_error(100 * torch.eye(3), torch.arange(3)) == pytest.approx(0, abs=1e-9)
 
 
-def test_the_cross_entropy_of_replicas_is_that_of_each():
-    logits, y = torch.randn(3, 10, 4), torch.arange(10) % 4
-    expected = [torch.nn.functional.cross_entropy(each, y) for each in logits]
-    torch.testing.assert_close(cross_entropy(logits, y), torch.stack(expected))
-    assert torch.equal(cross_entropy(logits[1], y), expected[1])
+def test_a_value_is_written_for_readers():
+    assert METRICS["accuracy"].text(81.26) == "81.3 %"
+    assert METRICS["log_loss"].text(0.51234) == "0.512"
+    assert METRICS["roc_auc"].heading == "ROC-AUC %"
 
 
-def test_the_cross_entropy_weighs_classes_and_divides_by_nodes():
-    logits, y, weight = torch.randn(2, 10, 3), torch.arange(10) % 3, torch.tensor([2.0, 0.0, 0.5])
-    losses = -logits.log_softmax(2)[:, torch.arange(10), y] * weight[y]
-    torch.testing.assert_close(cross_entropy(logits, y, weight), losses.mean(1))
-    torch.testing.assert_close(cross_entropy(logits[0], y, weight), losses[0].mean())
+def test_validation_is_scored_by_epoch_where_that_is_cheap_or_decides():
+    assert metrics_by_epoch(3, "loss") == ["accuracy"]
+    assert metrics_by_epoch(2, "loss") == ["accuracy", "roc_auc"]
+    assert metrics_by_epoch(3, "macro_f1") == ["accuracy", "macro_f1"]
+
+
+DATA = load_dataset("csbm:num_nodes=120,homophily=0.7,signal=2")
+SEEDS = [0, 1, 2]
+
+
+def first_two(logits, y):
+    """Share of nodes whose class is among the two likeliest, in per cent."""
+    return 100 * float((logits.topk(2, dim=1).indices == y[:, None]).any(1).double().mean())
+
+
+def plan_of(**changes):
+    changes = {"epochs": 8, "patience": 8, "hidden_channels": 8, "learning_rate": 0.1, **changes}
+    return RunPlan.make(RunSettings(dataset="csbm:num_nodes=120"), changes)
+
+
+def fitted(plan, seed=0):
+    model = plan.with_seed(seed).build(DATA)
+    return fit(model, DATA, plan.preset.training, seed=seed), model
+
+
+def fitted_side_by_side(plan):
+    models = [plan.with_seed(seed).build(DATA) for seed in SEEDS]
+    return fit_many(models, DATA, plan.preset.training, seeds=SEEDS, at_once=3)
+
+
+@pytest.fixture
+def registered():
+    """Registers metrics for the time of a test."""
+    names = []
+
+    def register(name, *arguments, **options):
+        register_metric(name, Metric(*arguments, **options))
+        names.append(name)
+
+    yield register
+    for name in names:
+        del METRICS[name]
+
+
+def test_a_metric_of_ones_own_is_in_results_and_history(registered):
+    registered("first_two", first_two, "one of two")
+    result, model = fitted(plan_of())
+    with torch.no_grad():
+        logits = model(DATA.x, DATA.graph)
+    for part in ("test", "val"):
+        nodes = getattr(DATA.split, part)
+        assert result.scores[f"{part}_first_two"] == first_two(logits[nodes], DATA.y[nodes])
+    assert len(result.history.val_first_two) == 8
+    assert result.history.val_first_two[result.best_epoch - 1] == result.val_first_two
+    for beside in fitted_side_by_side(plan_of()):
+        assert beside.history.val_first_two[beside.best_epoch - 1] == beside.val_first_two
+
+
+@pytest.mark.parametrize("lower_is_better", [False, True])
+def test_training_can_stop_on_a_metric_of_ones_own(registered, lower_is_better):
+    registered("first_two", first_two, "one of two", lower_is_better=lower_is_better)
+    best = min if lower_is_better else max
+    alone = [fitted(plan_of(stop_on="first_two"), seed)[0] for seed in SEEDS]
+    for result in [*alone, *fitted_side_by_side(plan_of(stop_on="first_two"))]:
+        assert result.val_first_two == best(result.history.val_first_two)
+    by_loss = [fitted(plan_of(), seed)[0] for seed in SEEDS]
+    assert [each.best_epoch for each in alone] != [each.best_epoch for each in by_loss]
+
+
+def test_what_is_never_scored_by_epoch_is_not_in_the_history(registered):
+    registered("first_two", first_two, "one of two", by_epoch="never")
+    result, _ = fitted(plan_of(epochs=2))
+    assert result.history.val_first_two == []
+    assert 0 < result.test_first_two <= 100
+
+
+def now_and_then(start):
+    """A metric that has a meaning at every other epoch."""
+    epochs = iter(range(start, 1000))
+    return lambda logits, y: math.nan if next(epochs) % 2 else first_two(logits, y)
+
+
+@pytest.mark.parametrize("start", [0, 1])
+@pytest.mark.parametrize("stop_on", ["loss", "first_two"])
+def test_a_metric_may_have_no_meaning_at_some_epochs(registered, tmp_path, stop_on, start):
+    registered("first_two", now_and_then(start), "one of two")
+    folder = RunFolder(tmp_path / "run")
+    result = train_run(plan_of(stop_on=stop_on), DATA, folder).result
+    column = result.history.val_first_two
+    if stop_on == "first_two":
+        assert column[result.best_epoch - 1] == max(v for v in column if not math.isnan(v))
+    # A column that does not begin with the first epoch is left out.
+    assert len(column) == (0 if start == 1 and stop_on == "loss" else 8)
+    assert repr(load_run(folder.path).result) == repr(result)
+
+
+def test_a_metric_that_was_removed_is_no_longer_known():
+    register_metric("first_two", Metric(first_two, "one of two"))
+    result, _ = fitted(plan_of(epochs=1))
+    del METRICS["first_two"]
+    assert "test_first_two" in result.scores
+    assert "test_first_two" not in fitted(plan_of(epochs=1))[0].scores
+    with pytest.raises(SettingsError, match="is no score to stop on"):
+        TrainSettings(stop_on="first_two")
+
+
+@pytest.mark.parametrize("name", ["accuracy", "loss", "either", "two words", "1st", ""])
+def test_a_metric_needs_a_free_name(name):
+    with pytest.raises(SettingsError, match="free and an identifier"):
+        register_metric(name, Metric(first_two, "one of two"))

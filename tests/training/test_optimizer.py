@@ -3,9 +3,8 @@ import torch
 
 from akgnn.errors import SettingsError
 from akgnn.models.akgnn import AKGNN
-from akgnn.models.gcn import GCN
-from akgnn.models.gprgnn import GPRGNN
-from akgnn.models.pgso import PGSO
+from akgnn.models.gcn import GCN, PGSO
+from akgnn.models.predict_first import GPRGNN
 from akgnn.training.optimizer import (
     let_phi_learn,
     load_optimizer,

@@ -1,10 +1,12 @@
 import math
+from types import SimpleNamespace
 
 import pytest
 
 from akgnn.errors import FailedRunsError, InterruptedRunError, SettingsError
-from akgnn.training.plan import RunPlan, RunSettings
-from akgnn.training.train_runs import train_run
+from akgnn.runs.plan import RunPlan, RunSettings
+from akgnn.runs.train import train_run
+from akgnn.training.callbacks import Callback, StopWhen
 from akgnn.tuning import auto as module
 from akgnn.tuning.auto import CANDIDATES, Choice, Tried, candidate_plans, choose_model
 from akgnn.tuning.score import Score
@@ -14,8 +16,8 @@ SMALL = {"epochs": 3, "hidden_channels": 4}
 
 def plans_of(dataset="csbm:num_nodes=100", **changes):
     def plan_of(model):
-        which = RunSettings(dataset=dataset, preset="any-graph", model=model)
-        return RunPlan.make(which, {**SMALL, **changes})
+        run = RunSettings(dataset=dataset, preset="any-graph", model=model)
+        return RunPlan.make(run, {**SMALL, **changes})
 
     return candidate_plans(plan_of)
 
@@ -24,7 +26,7 @@ def test_every_model_is_trained_without_test_nodes(monkeypatch):
     seen = []
 
     def spy(plan, data, **options):
-        seen.append((plan.which.model, data.split.test.numel()))
+        seen.append((plan.run.model, data.split.test.numel()))
         return train_run(plan, data, **options)
 
     monkeypatch.setattr(module, "train_run", spy)
@@ -53,10 +55,10 @@ def scored(monkeypatch, scores, stop_on="accuracy"):
             self.val_accuracy = self.val_loss = score
 
     def give(plan, data, **options):
-        score = scores[CANDIDATES.index(plan.which.model)]
+        score = scores[CANDIDATES.index(plan.run.model)]
         if isinstance(score, Exception):
             raise score
-        return type("Result", (), {"fit": Fit(score)})
+        return SimpleNamespace(result=Fit(score))
 
     monkeypatch.setattr(module, "train_run", give)
     plans = plans_of("csbm:num_nodes=1000", stop_on=stop_on)
@@ -101,7 +103,19 @@ def test_a_model_that_fails_is_passed_over(monkeypatch):
 def test_stopping_ends_the_choice():
     plans = plans_of()
     with pytest.raises(InterruptedRunError):
-        choose_model(plans, plans[0].load(), should_stop=lambda: True)
+        choose_model(plans, plans[0].load(), callbacks=[StopWhen(lambda: True)])
+
+
+def test_callbacks_are_told_which_model_trains():
+    seen = []
+
+    class Watching(Callback):
+        def after_epoch(self, epochs):
+            seen.extend(epoch.index for epoch in epochs)
+
+    plans = plans_of()
+    choose_model(plans, plans[0].load(), callbacks=[Watching()])
+    assert list(dict.fromkeys(seen)) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(

@@ -19,14 +19,19 @@ DATA = load_dataset("csbm:num_nodes=1000,num_classes=2", split="20/40/40")
         ("either", "val_loss", 0.5),
         ("accuracy", "val_accuracy", 80.0),
         ("roc_auc", "val_roc_auc", 90.0),
+        ("log_loss", "val_log_loss", 0.4),
     ],
 )
 def test_the_score_is_what_training_stops_on(stop_on, column, best):
     score = Score.of(stop_on)
-    history = History(val_loss=[0.5, 0.7], val_accuracy=[60.0, 80.0], val_roc_auc=[90.0, 70.0])
+    history = History(
+        val_loss=[0.5, 0.7],
+        val_accuracy=[60.0, 80.0],
+        scores={"val_roc_auc": [90.0, 70.0], "val_log_loss": [0.6, 0.4]},
+    )
     assert score.column == column
     assert score.best(history) == best
-    assert score.is_better(1.0, 2.0) == (column == "val_loss")
+    assert score.lower_is_better == score.is_better(1.0, 2.0) == column.endswith("_loss")
     assert not score.is_better(1.0, 1.0)
 
 

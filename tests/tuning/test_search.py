@@ -1,15 +1,21 @@
 import math
 import tomllib
+from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 
 from akgnn.data.catalogue import load_dataset
 from akgnn.errors import DataError, FailedRunsError, InterruptedRunError, RunFolderError
-from akgnn.training.folder_lock import folder_lock
-from akgnn.training.plan import RunPlan, RunSettings
-from akgnn.training.train_runs import train_run
+from akgnn.files import folder_lock
+from akgnn.runs.plan import RunPlan, RunSettings
+from akgnn.runs.train import train_run
+from akgnn.training.callbacks import Callback, StopWhen
 from akgnn.tuning import search as module
-from akgnn.tuning.search import tune
+from akgnn.tuning.score import Score
+from akgnn.tuning.search import Search, tune
+from akgnn.tuning.space import Dimension
+from akgnn.tuning.study import Trial
 
 DATASET = "csbm:num_nodes=100"
 
@@ -20,11 +26,21 @@ def make(model="mlp", **changes):
     )
 
 
+class Watching(Callback):
+    """Remembers the number and a copy of the history of every trial after every epoch."""
+
+    def __init__(self):
+        self.seen = []
+
+    def after_epoch(self, epochs):
+        self.seen += [(epoch.index, deepcopy(epoch.history)) for epoch in epochs]
+
+
 def test_the_first_trial_is_the_plan_itself_without_test_nodes(tmp_path):
     plan = make(hidden_channels=64)
     search = tune(plan, plan.load(), tmp_path / "tuned", trials=1)
     (trial,) = search.trials
-    fit = train_run(plan, plan.load()).fit
+    fit = train_run(plan, plan.load()).result
     assert trial.score == fit.val_loss
     assert (trial.state, trial.epochs) == ("finished", 4)
     assert search.plan_of(trial) == plan
@@ -44,14 +60,14 @@ def test_the_test_nodes_cannot_be_looked_at(tmp_path, monkeypatch):
 
 
 def test_trials_count_those_that_are_there(tmp_path):
-    plan, data, epochs = make(), make().load(), []
-    options = {"after_epoch": lambda number, history: epochs.append(number)}
-    one = tune(plan, data, tmp_path, trials=2, **options)
-    two = tune(plan, data, tmp_path, trials=4, **options)
-    assert set(epochs) == {0, 1, 2, 3}
+    plan, data, watching = make(), make().load(), Watching()
+    one = tune(plan, data, tmp_path, trials=2, callbacks=[watching])
+    two = tune(plan, data, tmp_path, trials=4, callbacks=[watching])
+    # Trials are told apart, and each has four epochs.
+    assert [index for index, _ in watching.seen] == [k for k in range(4) for _ in range(4)]
     assert two.trials[:2] == one.trials
-    assert tune(plan, data, tmp_path, trials=3, **options).trials == two.trials
-    assert len(epochs) == 16
+    assert tune(plan, data, tmp_path, trials=3, callbacks=[watching]).trials == two.trials
+    assert len(watching.seen) == 16
 
 
 def test_the_best_settings_are_those_of_the_best_trial(tmp_path):
@@ -59,9 +75,9 @@ def test_the_best_settings_are_those_of_the_best_trial(tmp_path):
     search = tune(plan, plan.load(), tmp_path, trials=5)
     assert search.best.score == min(trial.score for trial in search.finished)
     kept = tomllib.loads((tmp_path / "best.toml").read_text(encoding="utf-8"))
-    best = RunPlan.from_record({"settings": kept})
+    best = RunPlan.from_dict(kept)
     assert best == search.plan_of(search.best)
-    assert train_run(best, best.load()).fit.val_loss == search.best.score
+    assert train_run(best, best.load()).result.val_loss == search.best.score
 
 
 def test_accuracy_is_maximised_where_it_is_stopped_on(tmp_path):
@@ -72,7 +88,7 @@ def test_accuracy_is_maximised_where_it_is_stopped_on(tmp_path):
 
 def stop_after(number):
     asked = iter([False] * number + [True] * 10_000)
-    return lambda: next(asked)
+    return StopWhen(lambda: next(asked))
 
 
 def test_stopping_keeps_what_is_done_and_goes_on_as_if_nothing_had_happened(tmp_path):
@@ -80,7 +96,7 @@ def test_stopping_keeps_what_is_done_and_goes_on_as_if_nothing_had_happened(tmp_
     whole = tune(plan, data, tmp_path / "whole", trials=4)
     with pytest.raises(InterruptedRunError, match=r"Stopped with 2 of 4 trials done, .* goes on"):
         # Every trial asks after each of its four epochs.
-        tune(plan, data, tmp_path / "parts", trials=4, should_stop=stop_after(9))
+        tune(plan, data, tmp_path / "parts", trials=4, callbacks=[stop_after(9)])
     assert (tmp_path / "parts" / "best.toml").exists()
     parts = tune(plan, data, tmp_path / "parts", trials=4)
     assert [(t.values, t.score) for t in parts.trials] == [
@@ -98,9 +114,7 @@ def test_a_hopeless_trial_is_pruned(tmp_path):
     assert search.best.state == "finished"
 
 
-def test_several_starts_are_all_tried_before_a_trial_may_be_pruned(tmp_path, monkeypatch):
-    pruned = []
-
+def test_several_restarts_are_all_tried_before_a_trial_may_be_pruned(tmp_path, monkeypatch):
     class Stern(module.Study):
         def ask(self, *arguments):
             trial, values = super().ask(*arguments)
@@ -108,7 +122,7 @@ def test_several_starts_are_all_tried_before_a_trial_may_be_pruned(tmp_path, mon
             return trial, values
 
     monkeypatch.setattr(module, "Study", Stern)
-    plan = make("akgnn", kernel="signed", epochs=15)
+    plan, watching = make("akgnn", kernel="signed", epochs=15), Watching()
     with pytest.raises(FailedRunsError):
         tune(
             plan,
@@ -116,10 +130,11 @@ def test_several_starts_are_all_tried_before_a_trial_may_be_pruned(tmp_path, mon
             tmp_path,
             trials=1,
             fixed={"kernel": "signed"},
-            after_epoch=lambda number, history: pruned.append(history.start[-1]),
+            callbacks=[watching],
         )
-    # Three starts of 15 epochs, the last of which is asked after its tenth.
-    assert [pruned.count(start) for start in range(3)] == [15, 15, 10]
+    # Three restarts of 15 epochs, the last of which is asked after its tenth.
+    restarts = [history.start[-1] for _, history in watching.seen]
+    assert [restarts.count(number) for number in range(3)] == [15, 15, 10]
 
 
 def test_trials_that_diverge_are_kept_as_failed(tmp_path):
@@ -152,7 +167,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
         tune(make(), make().load(), tmp_path, trials=1)
     with pytest.raises(RunFolderError, match="is a file, not a folder"):
         tune(make(), make().load(), tmp_path / "notes.txt", trials=1)
-    with pytest.raises(RunFolderError, match="Cannot make the folder"):
+    with pytest.raises(RunFolderError, match="Cannot write to the folder"):
         tune(make(), make().load(), tmp_path / "notes.txt" / "x", trials=1)
 
 
@@ -161,6 +176,67 @@ def test_two_processes_cannot_search_in_one_folder(tmp_path):
         tune(make(), make().load(), tmp_path, trials=1)
 
 
+def search_of(*trials):
+    plan = RunPlan.make(RunSettings(dataset="csbm", split="60/20/20"))
+    space = (Dimension("learning_rate", 1e-6, 0.1, log=True),)
+    return Search(plan, space, Score.of("accuracy"), "random:0", trials)
+
+
+def test_the_best_file_says_where_the_settings_come_from(tmp_path):
+    best = Trial(3, "finished", 81.25, {"learning_rate": 1.3e-5}, 9, 1.0)
+    search = search_of(best, replace(best, number=4, score=60.0))
+    module._write_best(search, tmp_path / "best.toml")
+    text = (tmp_path / "best.toml").read_text(encoding="utf-8")
+    assert text.startswith(
+        "# Trial 3 of 2: validation accuracy 81.2 %.\n# Split random:0.\n\n[run]\n"
+    )
+    assert tomllib.loads(text)["training"]["learning_rate"] == 1.3e-5
+    assert RunPlan.from_dict(tomllib.loads(text)) == search.plan_of(best)
+    assert list(tmp_path.iterdir()) == [tmp_path / "best.toml"]
+
+
+def test_nothing_is_written_where_nothing_has_finished(tmp_path):
+    module._write_best(search_of(Trial(0, "pruned", 1.0, {}, 1, 1.0)), tmp_path / "best.toml")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    search = search_of(Trial(0, "finished", 1.0, {"learning_rate": 0.1}, 1, 1.0))
+    with pytest.raises(RunFolderError, match=r"Cannot write .*best.toml: No such file"):
+        module._write_best(search, tmp_path / "none" / "best.toml")
+
+
 def test_there_have_to_be_validation_nodes():
     with pytest.raises(DataError, match="The validation set is empty"):
         load_dataset(DATASET, split="90/0/10")
+
+
+SPACE = (Dimension("learning_rate", 0.001, 0.1, log=True),)
+TRIALS = (
+    Trial(0, "finished", 0.7, {"learning_rate": 0.01}, 10, 1.0),
+    Trial(1, "pruned", 0.1, {"learning_rate": 0.1}, 5, 0.5),
+    Trial(2, "finished", 0.5, {"learning_rate": 0.02}, 10, 1.0),
+    Trial(3, "failed", math.nan, {"learning_rate": 0.09}, 0, 0.1, "It diverged."),
+    Trial(4, "finished", 0.5, {"learning_rate": 0.03}, 10, 1.0),
+)
+
+
+def searched(stop_on):
+    plan = RunPlan.make(RunSettings(dataset="csbm"), {"epochs": 7})
+    return Search(plan, SPACE, Score.of(stop_on), "public:0", TRIALS)
+
+
+def test_the_best_has_finished_and_is_the_first_of_equals():
+    assert searched("loss").best.number == 2
+    assert searched("accuracy").best.number == 0
+
+
+def test_the_plan_of_a_trial_keeps_what_was_not_searched():
+    search = searched("loss")
+    training = search.plan_of(search.best).preset.training
+    assert (training.learning_rate, training.epochs) == (0.02, 7)
+
+
+def test_trials_are_counted_by_how_they_ended():
+    search = searched("loss")
+    assert [search.count(state) for state in ("finished", "pruned", "failed")] == [3, 1, 1]

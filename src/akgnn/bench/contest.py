@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import torch
 
-from akgnn.bench.bandwidth import copy_task
-from akgnn.bench.memory import extra_bytes, free_bytes
 from akgnn.bench.record import Timed
-from akgnn.bench.timing import Task, take_turns
+from akgnn.bench.timing import Task, copy_task, take_turns
 from akgnn.errors import AkgnnError
+from akgnn.machine.device import free_bytes
+from akgnn.machine.memory import extra_bytes
 
 # What PyTorch, PyG and our own ops raise for what they cannot do.
 FAILURES = (AkgnnError, RuntimeError, ValueError, MemoryError)
@@ -20,11 +20,8 @@ FAILURES = (AkgnnError, RuntimeError, ValueError, MemoryError)
 class Contestant:
     """Something to be measured.
 
-    Attributes:
-        name: For readers.
-        tasks: Names of what it does.
-        build: Gives those tasks, in this order; its time does not count.
-        needs: Bytes that it takes, roughly.
+    `build` gives its tasks, in the order of their names; that time does not count. `needs` is
+    roughly how many bytes it takes.
     """
 
     name: str
@@ -35,13 +32,7 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a contest came to.
-
-    Attributes:
-        timed: Every task of every contestant, in their order.
-        copied_bytes: By the copy that took its turn with them.
-        copy_seconds: Of that copy.
-    """
+    """What a contest came to: every task of every contestant, and the copy among them."""
 
     timed: tuple[Timed, ...]
     copied_bytes: int
@@ -84,7 +75,7 @@ def measure(contestants: Sequence[Contestant], repetitions: int, device: torch.d
 def shortage(needs: int, device: torch.device) -> str | None:
     """Why something does not fit; None where it may.
 
-    Only for a CPU: the system ends a process that takes too much, where a card says no.
+    Only for a CPU: the system ends a process that takes too much, where a GPU says no.
     """
     free = free_bytes(device) if device.type == "cpu" else None
     if free is None or needs <= free:
@@ -99,7 +90,9 @@ def reason(error: Exception) -> str:
     if isinstance(error, torch.OutOfMemoryError | MemoryError) or asked:
         if asked is None:
             return "out of memory"
-        return f"out of memory, asked for {_amount(float(asked[1]), asked[2])} more"
+        is_bytes = asked[2] == "bytes"
+        amount = _gib(int(asked[1])) if is_bytes else f"{float(asked[1]):g} {asked[2]}"
+        return f"out of memory, asked for {amount} more"
     return "".join(char if char.isprintable() else " " for char in line)[:200]
 
 
@@ -120,10 +113,6 @@ def _memory(
 def _tidy(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.empty_cache()
-
-
-def _amount(value: float, unit: str) -> str:
-    return _gib(int(value)) if unit == "bytes" else f"{value:g} {unit}"
 
 
 def _gib(num_bytes: int) -> str:

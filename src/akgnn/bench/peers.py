@@ -23,12 +23,7 @@ Layer = Callable[[Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What layers are built from.
-
-    Attributes:
-        graph: Undirected.
-        dtype: Of the signals.
-    """
+    """What layers are built from: an undirected graph, and the type of the signals."""
 
     graph: Graph
     dtype: torch.dtype

@@ -1,7 +1,5 @@
 """What a benchmark measured: cases with the times of all contestants, as one JSON file a run."""
 
-import json
-import os
 import re
 import statistics
 from collections.abc import Mapping
@@ -9,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from akgnn.errors import RunFolderError
-from akgnn.training.record import MISFITS, number, numbers, text, whole
+from akgnn.codec import MISFITS, cause_of, from_json
+from akgnn.files import json_text, read_json, write_file
 
 FORMAT = "akgnn-bench-1"
 FORWARD, BOTH, EPOCH = "forward", "forward + backward", "epoch"
@@ -23,12 +21,8 @@ Suite = Literal["layer", "epoch", "growth"]
 class Timed:
     """One task of one contestant.
 
-    Attributes:
-        name: Of the contestant.
-        task: What it did.
-        seconds: Of each repetition; empty where it failed.
-        extra_bytes: The most memory beyond what was held before; None where that is not known.
-        error: Why it failed; None where it did not.
+    Where it failed it has no `seconds`, one a repetition, but an `error`. `extra_bytes` is the most
+    memory beyond what was held before; None where that is not known.
     """
 
     name: str
@@ -45,21 +39,15 @@ class Timed:
 
 @dataclass(frozen=True)
 class Case:
-    """Contestants side by side on one graph.
+    """Contestants side by side on one graph, in which both directions of an edge count.
 
     Attributes:
-        suite: What the case belongs to.
         graph: Kind of graph, or name of the data set.
-        num_nodes: Of the graph.
-        num_edges: Of the graph, both directions counted.
-        largest_degree: Of the graph; 0 where it could not be made.
-        channels: Width of the signals.
-        dtype: Of the signals.
+        largest_degree: 0 where the graph could not be made.
         gathered_bytes: What one product with the matrix must read: a row of the signal for each
             edge, and the indices; 0 where a task is more than products.
         copied_bytes: What the copy that took its turn beside the tasks read and wrote.
-        copy_seconds: Of each repetition of that copy.
-        timed: Every task of every contestant.
+        copy_seconds: Seconds of each repetition of that copy.
         error: Why nothing could be measured; None where something was.
     """
 
@@ -79,9 +67,8 @@ class Case:
     @property
     def bandwidth(self) -> float | None:
         """Bytes a second of the copy."""
-        if not self.copy_seconds:
-            return None
-        return self.copied_bytes / statistics.median(self.copy_seconds)
+        seconds = self.copy_seconds
+        return self.copied_bytes / statistics.median(seconds) if seconds else None
 
     @property
     def is_measured(self) -> bool:
@@ -113,13 +100,9 @@ class Case:
 
 @dataclass(frozen=True)
 class BenchRecord:
-    """One run.
+    """One run, its cases in the order measured.
 
-    Attributes:
-        versions: Of everything that computes.
-        environment: Device, processor, cores, threads, and when the run began.
-        repetitions: Samples of every task.
-        cases: In the order measured.
+    `environment` says the device, CPU, cores and threads, and when the run began.
     """
 
     versions: Mapping[str, str]
@@ -129,7 +112,7 @@ class BenchRecord:
 
     @property
     def device(self) -> str:
-        """The card, or the processor with its threads."""
+        """The GPU, or the CPU with its threads."""
         where = self.environment
         if where["device"] != "cpu":
             return str(where["device"])
@@ -151,27 +134,21 @@ class BenchRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """What the file holds."""
-        return {
-            "format": FORMAT,
-            "versions": dict(self.versions),
-            "environment": dict(self.environment),
-            "repetitions": self.repetitions,
-            "cases": [asdict(case) for case in self.cases],
-        }
+        return {"format": FORMAT, **asdict(self)}
 
     @classmethod
     def from_dict(cls, content: Any) -> "BenchRecord":
         """Read a file's content as if a stranger had written it; what does not fit is an error."""
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise ValueError("it was not written by this version of akgnn bench")
-        kept = content["environment"]
-        texts = {name: text(kept[name]) for name in ("device", "processor", "began", "ended")}
-        counts = {name: whole(kept[name]) for name in ("cores", "threads")}
+        where = content["environment"]
+        texts = dict.fromkeys(("device", "processor", "began", "ended"), str)
+        kinds = {**texts, **dict.fromkeys(("cores", "threads"), int)}
         return cls(
-            versions={text(name): text(value) for name, value in content["versions"].items()},
-            environment={**texts, **counts},
-            repetitions=whole(content["repetitions"]),
-            cases=tuple(map(_case, content["cases"])),
+            versions=from_json(dict[str, str], content["versions"], "versions"),
+            environment={name: from_json(kind, where[name], name) for name, kind in kinds.items()},
+            repetitions=from_json(int, content["repetitions"], "repetitions"),
+            cases=from_json(tuple[Case, ...], content["cases"], "cases"),
         )
 
 
@@ -180,36 +157,16 @@ def slug(name: str) -> str:
     return re.sub("[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def check_folder(folder: Path) -> None:
-    """Make the folder, and refuse one that cannot be written to before the work, not after it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunFolderError(f"Cannot make the folder {folder}: {error.strerror}.") from error
-    if not os.access(folder, os.W_OK):
-        raise RunFolderError(f"Cannot write to the folder {folder}.")
-
-
 def write_record(record: BenchRecord, folder: Path) -> Path:
     """Write the file of a run; the run's earlier state is replaced in one step."""
     file = folder / record.file_name
-    temporary = file.with_suffix(".tmp")
-    try:
-        temporary.write_text(json.dumps(record.to_dict(), indent=1, allow_nan=False) + "\n")
-        temporary.replace(file)
-    except OSError as error:
-        raise RunFolderError(f"Cannot write {file}: {error.strerror or error}.") from error
+    write_file(file, (json_text(record.to_dict(), indent=1) + "\n").encode())
     return file
 
 
 @dataclass(frozen=True)
 class BenchContents:
-    """What a folder holds.
-
-    Attributes:
-        records: What could be read, oldest first.
-        skipped: For every other file its name and what is wrong with it.
-    """
+    """What a folder holds: records, oldest first, and what is wrong with each other file."""
 
     records: tuple[BenchRecord, ...]
     skipped: tuple[str, ...]
@@ -220,10 +177,9 @@ def read_records(folder: Path) -> BenchContents:
     records, skipped = [], []
     for file in sorted(folder.glob("*.json")):
         try:
-            records.append(BenchRecord.from_dict(json.loads(file.read_text(encoding="utf-8"))))
-        except (*MISFITS, RecursionError, OSError) as error:
-            cause = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            skipped.append(f"{file} was skipped: {cause.rstrip('.')}.")
+            records.append(BenchRecord.from_dict(read_json(file)))
+        except MISFITS as error:
+            skipped.append(f"{file} was skipped: {cause_of(error)}.")
     return BenchContents(tuple(sorted(records, key=lambda r: r.began)), tuple(skipped))
 
 
@@ -231,30 +187,3 @@ def newest(contents: BenchContents, suite: str) -> list[BenchRecord]:
     """The last record from each device in which a suite was measured, in the order of names."""
     last = {record.device: record for record in contents.records if record.of(suite)}
     return [record for _, record in sorted(last.items())]
-
-
-def _case(content: Mapping[str, Any]) -> Case:
-    suite, error = content["suite"], content["error"]
-    if suite not in ("layer", "epoch", "growth"):
-        raise ValueError(f"{suite!r} is no suite")
-    sizes = ("num_nodes", "num_edges", "largest_degree", "channels")
-    return Case(
-        suite=suite,
-        graph=text(content["graph"]),
-        dtype=text(content["dtype"]),
-        **{name: whole(content[name]) for name in (*sizes, "gathered_bytes", "copied_bytes")},
-        copy_seconds=tuple(numbers(content["copy_seconds"])),
-        timed=tuple(map(_timed, content["timed"])),
-        error=None if error is None else text(error),
-    )
-
-
-def _timed(content: Mapping[str, Any]) -> Timed:
-    extra, error = content["extra_bytes"], content["error"]
-    return Timed(
-        name=text(content["name"]),
-        task=text(content["task"]),
-        seconds=tuple(number(value) for value in content["seconds"]),
-        extra_bytes=None if extra is None else whole(extra),
-        error=None if error is None else text(error),
-    )

@@ -1,39 +1,76 @@
-"""A benchmark under way: case after case, and the record of what is measured so far."""
+"""A benchmark: which cases it has, and the record of what is measured so far."""
 
 import gc
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
-from typing import Protocol
 
 import torch
 
+from akgnn.bench.cases import DATASETS, EpochPlan, LayerPlan
+from akgnn.bench.graphs import GRAPHS
 from akgnn.bench.peers import has_pyg
-from akgnn.bench.record import BenchRecord, Case
-from akgnn.training.provenance import environment, run_versions
+from akgnn.bench.record import BenchRecord, Case, Suite
+from akgnn.machine.provenance import environment, run_versions
 
+SUITES = ("layer", "epoch", "growth")
+DTYPES = ("float32", "bfloat16", "float16", "float64")
+# Four orders of magnitude.
+_GROWTH_EDGES = tuple(10**power for power in range(4, 9))
 _CPUINFO = Path("/proc/cpuinfo")
 
+Plan = LayerPlan | EpochPlan
 
-class Plan(Protocol):
-    """A case before it is measured."""
 
-    @property
-    def title(self) -> str:
-        """What will be measured."""
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """What was asked for of the random graphs and their signals; None for the suite's own.
 
-    def measure(self, repetitions: int, device: torch.device) -> Case:
-        """Measure it; what goes wrong becomes part of the case."""
+    `edges` counts both directions; `degrees` are kinds of graph.
+    """
+
+    edges: Sequence[int] | None = None
+    mean_degree: int | None = None
+    degrees: Sequence[str] | None = None
+    channels: int = 64
+    dtypes: Sequence[str] = ("float32",)
+
+
+def plans_of(suites: Sequence[str], sizes: Sizes) -> list[Plan]:
+    """The cases of some suites, in the order of `SUITES`."""
+    plans: list[Plan] = []
+    if "layer" in suites:
+        plans += _layers(sizes, "layer", edges=(2_000_000,), mean_degree=10, degrees=tuple(GRAPHS))
+    if "epoch" in suites:
+        plans += [EpochPlan(dataset) for dataset in DATASETS]
+    if "growth" in suites:
+        plans += _layers(sizes, "growth", edges=_GROWTH_EDGES, mean_degree=20, degrees=("even",))
+    return plans
+
+
+def _layers(
+    sizes: Sizes, suite: Suite, *, edges: Sequence[int], mean_degree: int, degrees: Sequence[str]
+) -> list[LayerPlan]:
+    cases = product(sizes.degrees or degrees, sizes.dtypes, sizes.edges or edges)
+    return [
+        LayerPlan(
+            graph=kind,
+            num_edges=number,
+            mean_degree=mean_degree if sizes.mean_degree is None else sizes.mean_degree,
+            channels=sizes.channels,
+            dtype=dtype,
+            suite=suite,
+        )
+        for kind, dtype, number in cases
+    ]
 
 
 class Run:
-    """A benchmark that is under way, with the record of what is measured so far.
-
-    Args:
-        repetitions: Samples of every task.
-        device: Where to compute.
-    """
+    """A benchmark that is under way, with the record of what is measured so far."""
 
     def __init__(self, repetitions: int, device: torch.device) -> None:
         self.repetitions = repetitions
@@ -63,7 +100,7 @@ class Run:
 
 
 def _processor() -> str:
-    """The processor's name, as far as the system tells."""
+    """The name of the CPU, as far as the system tells."""
     try:
         lines = _CPUINFO.read_text().splitlines()
     except OSError:

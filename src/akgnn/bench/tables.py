@@ -129,9 +129,8 @@ def _cells(case: Case, name: str, has_shares: bool) -> list[str]:
         if timed.median is None:
             cells += [FAILED, NONE] + [NONE] * has_shares
             continue
-        cells.append(_shown(1000 * timed.median))
-        ratio = timed.median / ours.median if ours and ours.median else None
-        cells.append(NONE if ratio is None else f"{ratio:.2f}")
+        ratio = f"{timed.median / ours.median:.2f}" if ours and ours.median else NONE
+        cells += [_shown(1000 * timed.median), ratio]
         if has_shares:
             share = case.share(timed)
             cells.append(NONE if share is None else f"{100 * share:.0f} %")

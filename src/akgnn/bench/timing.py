@@ -1,4 +1,7 @@
-"""Timing tasks side by side: they take turns, so that noise hits all of them alike."""
+"""Timing tasks side by side: they take turns, so that noise hits all of them alike.
+
+A large copy among them tells what no product that only moves memory can beat for long.
+"""
 
 import math
 import time
@@ -16,6 +19,8 @@ _SHORTEST, _SHORTEST_ON_GPU, _MOST_LOOPS = 2e-3, 50e-3, 100
 # A quicker task runs once unseen before each sample: it must not pay for the cache that whoever had
 # the turn before has emptied.
 _WARM_BELOW = 0.1
+# Far more than a cache holds. A GPU needs more work to reach its full speed.
+_COPIED = {"cpu": 2**28, "cuda": 2**30}
 
 
 def take_turns(
@@ -61,3 +66,11 @@ def _cuda_seconds(task: Task, loops: int, device: torch.device) -> float:
         end.record()
         end.synchronize()
         return float(start.elapsed_time(end)) / 1000 / loops
+
+
+def copy_task(device: torch.device, num_bytes: int | None = None) -> tuple[Task, int]:
+    """A large copy, and the bytes that it reads and writes."""
+    size = num_bytes or _COPIED[device.type]
+    source = torch.zeros(size, dtype=torch.uint8, device=device)
+    target = torch.ones_like(source)
+    return lambda: target.copy_(source), 2 * size

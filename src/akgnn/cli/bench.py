@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from akgnn.cli.output import print_json, print_table
 from akgnn.cli.progress import cases_progress
+from akgnn.cli.show import print_json, print_table
 from akgnn.errors import FailedRunsError, SettingsError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -57,11 +57,11 @@ def bench(
         _check_number("--channels", channels, 1, _MOST_CHANNELS)
     from akgnn.bench.graphs import GRAPHS
     from akgnn.bench.peers import has_pyg
-    from akgnn.bench.plans import DTYPES, SUITES, Sizes, plans_of
-    from akgnn.bench.record import check_folder, write_record
-    from akgnn.bench.run import Run
+    from akgnn.bench.record import write_record
+    from akgnn.bench.run import DTYPES, SUITES, Run, Sizes, plans_of
     from akgnn.bench.tables import growth_tables
-    from akgnn.training.device import choose_device
+    from akgnn.files import make_folder
+    from akgnn.machine.device import choose_device
 
     if what not in (*SUITES, "all"):
         raise UnknownNameError("benchmark", what, (*SUITES, "all"))
@@ -77,7 +77,7 @@ def bench(
     run = Run(repetitions, place)
     if not has_pyg():
         typer.echo("akgnn: PyG is left out; pip install 'akgnn[pyg]' adds it.", err=True)
-    check_folder(out)
+    make_folder(out)
     with cases_progress(len(plans)) as show:
         for number, plan in enumerate(plans):
             show(number, plan.title)
@@ -120,7 +120,7 @@ def _whole_numbers(value: str) -> list[int]:
             size = float("nan")
         if not (1 <= size <= _MOST_EDGES and size == int(size)):
             raise SettingsError(
-                f"--edges must be whole numbers from 1 to {_MOST_EDGES:,}, such as 1e4,1e6; "
+                f"--edges must be integers from 1 to {_MOST_EDGES:,}, such as 1e4,1e6; "
                 f"got {part!r}."
             )
         sizes.append(int(size))

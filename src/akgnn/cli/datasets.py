@@ -2,7 +2,7 @@
 
 import typer
 
-from akgnn.cli.output import print_json, print_table
+from akgnn.cli.show import print_json, print_table
 
 
 def datasets(as_json: bool = typer.Option(False, "--json", help="Print one JSON object.")) -> None:
@@ -10,8 +10,15 @@ def datasets(as_json: bool = typer.Option(False, "--json", help="Print one JSON 
 
     Example: akgnn datasets
     """
-    from akgnn.data.catalogue import BUNDLED, DIRECTED, FILTERED, GENERATED, load_dataset
-    from akgnn.data.pyg import PYG_SOURCES
+    from akgnn.data.catalogue import (
+        BUNDLED,
+        DIRECTED,
+        FILTERED,
+        GENERATED,
+        REGISTERED,
+        load_dataset,
+    )
+    from akgnn.data.published import PYG_SOURCES
 
     bundled = []
     for name in BUNDLED:
@@ -33,6 +40,7 @@ def datasets(as_json: bool = typer.Option(False, "--json", help="Print one JSON 
         )
     if as_json:
         others = {"generated": GENERATED, "filtered": FILTERED, "pyg": list(PYG_SOURCES)}
+        others["registered"] = list(REGISTERED)
         print_json({"bundled": bundled, **others, "directed": DIRECTED})
         return
     print_table(list(bundled[0]), [[str(value) for value in row.values()] for row in bundled])
@@ -42,4 +50,9 @@ def datasets(as_json: bool = typer.Option(False, "--json", help="Print one JSON 
     print(f"\nRead from files in the folder `filtered` of the data root: {', '.join(FILTERED)}")
     print(f"\nThrough PyG, downloaded on first use: {', '.join(PYG_SOURCES)}")
     print("PyG unpickles what it downloads; the data sets above are read without pickle.")
-    print(f"\nDirected, made undirected unless --direction kept is given: {', '.join(DIRECTED)}")
+    if REGISTERED:
+        print(f"\nRegistered in Python: {', '.join(REGISTERED)}")
+    print(
+        "\nDirected; akgnn train makes them undirected unless --direction kept is given: "
+        f"{', '.join(DIRECTED)}"
+    )

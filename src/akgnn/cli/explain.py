@@ -1,28 +1,30 @@
 """`akgnn explain`."""
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from akgnn.cli.output import print_json, print_table
+from akgnn.cli import options
+from akgnn.cli.show import print_json, print_table
 from akgnn.report.values import signed
 
 if TYPE_CHECKING:
-    from akgnn.explain.explanation import Answer, Explanation
-    from akgnn.explain.neighbours import Neighbour
+    from akgnn.explain.explanation import Answer, Explanation, FarNode, Neighbour
     from akgnn.explain.nodes import NodeFacts
-    from akgnn.explain.reach import FarNode
 
 
 def explain(
-    run: Path = typer.Argument(help="Folder of a finished run."),
-    node: str = typer.Argument(help="The node: its id or, of data without ids, its row from 0 on."),
-    top: int = typer.Option(10, min=1, help="How many neighbours and further nodes to show."),
-    data_root: Path | None = typer.Option(None, help="Folder of other data sets.  [$AKGNN_DATA]"),
-    device: str = typer.Option("auto", help="auto, cpu, cuda or cuda:1."),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    run: options.RunFolderArgument,
+    node: Annotated[
+        str, typer.Argument(help="The node: its id or, of data without ids, its row from 0 on.")
+    ],
+    top: Annotated[
+        int, typer.Option(min=1, help="How many neighbours and further nodes to show.")
+    ] = 10,
+    data_root: options.DataRoot = None,
+    device: options.Device = "auto",
+    as_json: options.AsJson = False,
 ) -> None:
     """Show which neighbours decided the class of one node.
 
@@ -30,15 +32,13 @@ def explain(
     """
     from akgnn.explain.explanation import explain_node
     from akgnn.explain.nodes import find_node
-    from akgnn.explain.trained_on import trained_on
-    from akgnn.training.checkpoint import RunFolder
-    from akgnn.training.device import choose_device
-    from akgnn.training.run import load_model
+    from akgnn.machine.device import choose_device
+    from akgnn.runs.run import load_run
 
     place = choose_device(device)
-    result, model = load_model(RunFolder(run))
-    data = trained_on(result, data_root)
-    found = explain_node(model.to(place), data.to(place), find_node(node, data), top=top)
+    loaded = load_run(run)
+    data = loaded.data(data_root)
+    found = explain_node(loaded.model.to(place), data.to(place), find_node(node, data), top=top)
     if as_json:
         content = found.to_dict()
         print_json({**content, "neighbours": content["neighbours"][:top]})

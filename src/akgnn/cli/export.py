@@ -1,11 +1,12 @@
 """`akgnn export`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from akgnn.cli.output import print_json
+from akgnn.cli import options
+from akgnn.cli.show import print_json
 from akgnn.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -13,14 +14,17 @@ if TYPE_CHECKING:
 
 
 def export(
-    run: Path = typer.Argument(help="Folder of a finished run."),
-    out: Path = typer.Option(..., help="File to write: NAME.pt2, or NAME.onnx with --onnx."),
-    dynamic: bool = typer.Option(
-        False, "--dynamic", help="A program of x and edge_index, for any graph.  [its own graph]"
-    ),
-    onnx: bool = typer.Option(False, "--onnx", help="The same as an ONNX file."),
-    data_root: Path | None = typer.Option(None, help="Folder of other data sets.  [$AKGNN_DATA]"),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    run: options.RunFolderArgument,
+    out: Annotated[Path, typer.Option(help="File to write: NAME.pt2, or NAME.onnx with --onnx.")],
+    dynamic: Annotated[
+        bool,
+        typer.Option(
+            "--dynamic", help="A program of x and edge_index, for any graph.  [its own graph]"
+        ),
+    ] = False,
+    onnx: Annotated[bool, typer.Option("--onnx", help="The same as an ONNX file.")] = False,
+    data_root: options.DataRoot = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Write a trained model to a file that runs without akgnn, and check its answers.
 
@@ -30,13 +34,12 @@ def export(
     if out.suffix != suffix:
         raise SettingsError(f"--out must end in {suffix}{' with --onnx' * onnx}, got {out.name!r}.")
     from akgnn.export.export import export_model
-    from akgnn.training.checkpoint import RunFolder
-    from akgnn.training.run import load_model
+    from akgnn.runs.run import load_run
 
-    result, model = load_model(RunFolder(run))
-    name = result.plan.which.model
+    loaded = load_run(run)
+    name = loaded.plan.run.model
     form: Format = "onnx" if onnx else "dynamic" if dynamic else "graph"
-    done = export_model(model, result.plan.load(data_root), out, form)
+    done = export_model(loaded.model, loaded.data(data_root), out, form)
     if as_json:
         print_json(
             {

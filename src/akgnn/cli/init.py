@@ -23,18 +23,18 @@ def init(
 
     Example: akgnn init --nodes papers.csv --edges links.csv --label topic
     """
-    from akgnn.cli.asked import own_preset
     from akgnn.data.catalogue import check_dataset
     from akgnn.data.tables.settings import TableSettings
-    from akgnn.training.config_text import config_text
-    from akgnn.training.plan import RunPlan, RunSettings
+    from akgnn.runs.config import config_text
+    from akgnn.runs.plan import RunPlan, RunSettings, preset_for_own_tables
 
     if dataset is not None:
         check_dataset(dataset)
     tables = TableSettings(nodes=nodes, edges=edges, label=label) if dataset is None else None
-    chosen = preset or ("paper" if tables is None else own_preset(model))
-    which = RunSettings(dataset=dataset or "tables", model=model, preset=chosen)
-    text = config_text(RunPlan.make(which, tables=tables))
+    chosen = preset or ("paper" if tables is None else preset_for_own_tables(model))
+    run = RunSettings(dataset=dataset or "tables", model=model, preset=chosen)
+    head = "# Settings of a run: akgnn train --config FILE\n\n"
+    text = head + config_text(RunPlan.make(run, tables=tables))
     try:
         with file.open("w" if force else "x", encoding="utf-8") as stream:
             stream.write(text)

@@ -3,26 +3,27 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from akgnn.cli.insight_lines import print_insight
-from akgnn.cli.output import print_json, print_table
+from akgnn.cli import options
+from akgnn.cli.flags import in_flags
+from akgnn.cli.show import print_json, print_table
 from akgnn.errors import AkgnnError
 from akgnn.report.values import number
 
 if TYPE_CHECKING:
     from akgnn.data.node_data import NodeData
+    from akgnn.explain.insight import ClassScore, Insight, Suspect
     from akgnn.report.kernels import LearnedKernel
-    from akgnn.training.run import RunResult
-    from akgnn.training.starts import TriedStart
+    from akgnn.runs.run import Run
+    from akgnn.training.state import RestartResult
 
 
 def inspect(
-    run: Path = typer.Argument(help="Folder of a finished run."),
-    data_root: Path | None = typer.Option(None, help="Folder of other data sets.  [$AKGNN_DATA]"),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    run: options.RunFolderArgument,
+    data_root: options.DataRoot = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Show what a model learned, how it errs, and which labels it doubts.
 
@@ -33,13 +34,13 @@ def inspect(
     """
     from akgnn.explain.insight import insight_of
     from akgnn.report.kernels import FREQUENCIES, learned_kernels
-    from akgnn.report.signal_words import signal_words
-    from akgnn.training.checkpoint import RunFolder
-    from akgnn.training.run import load_model
+    from akgnn.report.words import signal_words
+    from akgnn.runs.run import load_run
 
-    result, model = load_model(RunFolder(run))
-    data, missing = _data_of(result, data_root)
-    learned = learned_kernels(result, model, data)
+    loaded = load_run(run)
+    model = loaded.model
+    data, missing = _data_of(loaded, data_root)
+    learned = learned_kernels(loaded, model, data)
     kernels = learned.kernels
     insight = None if data is None else insight_of(model, data)
     words = [*learned.words]
@@ -49,7 +50,7 @@ def inspect(
         homophily = None if learned.homophily is None else asdict(learned.homophily)
         print_json(
             {
-                **result.to_dict(),
+                **loaded.to_dict(),
                 "kernel": kernels[0].kernel if kernels else None,
                 "symbol": kernels[0].symbol if kernels else None,
                 "frequency": FREQUENCIES,
@@ -62,43 +63,44 @@ def inspect(
         )
         return
 
-    fit, which = result.fit, result.plan.which
-    trained_on = f"{result.plan.data_name}, split {result.data['split']}"
-    print(f"{run}: {which.model} ({which.preset}) on {trained_on}")
-    accuracy = number(fit.test_accuracy)
-    print(f"test accuracy {accuracy} %, {fit.epochs} epochs, best {fit.best_epoch}\n")
+    result, settings = loaded.result, loaded.plan.run
+    trained_on = f"{loaded.plan.data_name}, split {loaded.facts.split}"
+    print(f"{run}: {settings.model} ({settings.preset}) on {trained_on}")
+    accuracy = number(result.test_accuracy)
+    print(f"test accuracy {accuracy} %, {result.epochs} epochs, best {result.best_epoch}\n")
     if kernels:
         _print_kernels(kernels, FREQUENCIES)
         print()
     else:
-        print(f"The model {which.model!r} has no adaptive kernels.")
+        print(f"The model {settings.model!r} has no adaptive kernels.")
     for line in words:
         print(line)
     if missing is not None:
         print(f"The homophily of the training nodes is not known: {missing}")
-    if fit.starts:
+    if result.restarts:
         print()
-        _print_starts(fit.starts)
+        _print_restarts(result.restarts)
     if kernels:
         print(_explained(kernels))
     if insight is not None:
-        print_insight(insight, run)
+        _print_insight(insight, run)
 
 
-def _data_of(result: "RunResult", root: Path | None) -> tuple["NodeData | None", str | None]:
+def _data_of(run: "Run", root: Path | None) -> tuple["NodeData | None", str | None]:
     """The data of the run, or why they cannot be had."""
-    from akgnn.explain.trained_on import trained_on
+    # Not above: `main` imports this file.
+    from akgnn.cli.main import flags_of_commands
 
     try:
-        return trained_on(result, root), None
+        return run.data(root), None
     except AkgnnError as error:
-        return None, str(error)
+        return None, in_flags(str(error), flags_of_commands(), "inspect")
 
 
 def _as_object(kernel: "LearnedKernel") -> dict[str, Any]:
     values = asdict(kernel)
-    place = values.pop("place")
-    return {**{name: value or None for name, value in place.items()}, **values}
+    position = values.pop("position")
+    return {**{name: value or None for name, value in position.items()}, **values}
 
 
 def _print_kernels(kernels: Sequence["LearnedKernel"], frequencies: Sequence[float]) -> None:
@@ -106,7 +108,7 @@ def _print_kernels(kernels: Sequence["LearnedKernel"], frequencies: Sequence[flo
     columns += [f"μ={value:g}" for value in frequencies]
     rows = [
         [
-            kernel.place.text.removeprefix("layer "),
+            kernel.position.text.removeprefix("layer "),
             f"{kernel.scalar:.3f}",
             "–" if kernel.neighbour_share is None else f"{kernel.neighbour_share:.2f}",
             f"{kernel.all_pass:.3f}",
@@ -118,16 +120,16 @@ def _print_kernels(kernels: Sequence["LearnedKernel"], frequencies: Sequence[flo
     print_table(columns, rows)
 
 
-def _print_starts(starts: Sequence["TriedStart"]) -> None:
+def _print_restarts(restarts: Sequence["RestartResult"]) -> None:
     rows = [
         [
-            start.start,
-            str(start.epochs),
-            f"{start.val_loss:.3f}",
-            f"{start.val_accuracy:.1f}",
-            "kept" if start.is_chosen else "",
+            restart.initial_value,
+            str(restart.epochs),
+            f"{restart.val_loss:.3f}",
+            f"{restart.val_accuracy:.1f}",
+            "kept" if restart.is_chosen else "",
         ]
-        for start in starts
+        for restart in restarts
     ]
     print_table(["start", "epochs", "validation loss", "validation %", ""], rows, "lrrrl")
 
@@ -153,6 +155,60 @@ def _explained(kernels: Sequence["LearnedKernel"]) -> str:
         "The columns μ show what a layer multiplies a graph frequency by: 0 is constant along\n"
         "edges, 2 changes sign at every edge."
     )
-    if kernels[0].place.way:
+    if kernels[0].position.direction:
         response += " In- and out-neighbours are shown each alone."
     return "\n" + "\n".join(filter(None, (scalar, share, response, THRESHOLDS)))
+
+
+def _print_insight(insight: "Insight", run: Path) -> None:
+    """Print tables and sentences for people."""
+    from akgnn.report.words import reliability_words
+
+    print()
+    if insight.classes:
+        print("Scores on the test nodes, in per cent:")
+        _print_classes(insight.classes)
+        print()
+    print(reliability_words(insight.reliability))
+    held_out = [suspect for suspect in insight.suspects if suspect.role != "training"]
+    trained = [suspect for suspect in insight.suspects if suspect.role == "training"]
+    if held_out:
+        print("\nLabels that the model believes least, so most likely wrong if the model is right:")
+        _print_suspects(held_out)
+    if trained:
+        print("\nTraining labels that it does not believe although it has seen them:")
+        _print_suspects(trained)
+    if insight.suspects:
+        first = insight.suspects[0].name
+        print(f"\nWhy a node gets its class: akgnn explain {quote(str(run))} {quote(first)}")
+
+
+def _print_classes(scores: Sequence["ClassScore"]) -> None:
+    rows = [
+        [
+            score.name,
+            number(score.precision),
+            number(score.recall),
+            number(score.f1),
+            str(score.support),
+        ]
+        for score in scores
+    ]
+    print_table(["class", "precision", "recall", "F1", "test nodes"], rows)
+
+
+def _print_suspects(suspects: Sequence["Suspect"]) -> None:
+    rows = [
+        [
+            suspect.name,
+            "–" if suspect.role == "none" else suspect.role,
+            suspect.label,
+            number(100 * suspect.probability),
+            suspect.predicted,
+            number(100 * suspect.predicted_probability),
+            f"{suspect.neighbours_agree} : {suspect.neighbours_predicted}",
+        ]
+        for suspect in suspects
+    ]
+    columns = ["node", "used for", "label", "%", "model", "%", "neighbours for each"]
+    print_table(columns, rows, "lllrlrr")

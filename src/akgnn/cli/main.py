@@ -13,6 +13,7 @@ from akgnn.cli.bench import bench
 from akgnn.cli.datasets import datasets
 from akgnn.cli.explain import explain
 from akgnn.cli.export import export
+from akgnn.cli.flags import in_flags
 from akgnn.cli.init import init
 from akgnn.cli.inspect import inspect
 from akgnn.cli.models import models
@@ -49,6 +50,15 @@ for command in COMMANDS:
     app.command()(command)
 
 
+def flags_of_commands() -> dict[str, set[str]]:
+    """All flags of each command."""
+    group = typer.main.get_group(app)
+    return {
+        name: {flag for parameter in command.params for flag in parameter.opts}
+        for name, command in group.commands.items()
+    }
+
+
 def _show_version(value: bool) -> None:
     if value:
         print(f"akgnn {__version__}")
@@ -79,7 +89,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(message if "\n" in message else f"akgnn: {message}", file=sys.stderr)
         return 2
     except AkgnnError as error:
-        print(f"akgnn: {error}", file=sys.stderr)
+        given = sys.argv[1:] if arguments is None else arguments
+        command = next((word for word in given if not word.startswith("-")), "")
+        print(f"akgnn: {in_flags(str(error), flags_of_commands(), command)}", file=sys.stderr)
         return 1 if isinstance(error, _FAILURES) else 2
     except (KeyboardInterrupt, typer.Abort):
         print("akgnn: stopped.", file=sys.stderr)

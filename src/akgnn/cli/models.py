@@ -2,7 +2,7 @@
 
 import typer
 
-from akgnn.cli.output import print_json, print_table
+from akgnn.cli.show import print_json, print_table
 
 # Numbers of features and classes of Cora.
 _CORA = (1433, 7)
@@ -18,7 +18,7 @@ def models(
     Example: akgnn models akgnn
     """
     from akgnn.models.registry import MODELS, find_model
-    from akgnn.training.presets import list_presets, load_preset
+    from akgnn.runs.plan import list_presets, load_preset
 
     if name is None:
         rows = [
@@ -66,7 +66,7 @@ def _parameters(name: str) -> int | None:
     """Number of parameters on Cora with the first preset; None where a package is missing."""
     from akgnn.errors import MissingExtraError
     from akgnn.models.registry import build_model
-    from akgnn.training.presets import list_presets, load_preset
+    from akgnn.runs.plan import list_presets, load_preset
 
     settings = load_preset(name, next(iter(list_presets(name))), "cora").model
     try:

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from akgnn.cli.output import print_json
+from akgnn.cli.show import print_json
 from akgnn.errors import RunFolderError, SettingsError
 
 if TYPE_CHECKING:
-    from akgnn.report.page import Page
+    from akgnn.report.html import Page
 
 
 def report(
@@ -46,7 +46,7 @@ def _page_of(folder: Path, specs: list[Path], data_root: Path | None) -> "Page":
     from akgnn.experiments.store import RECORDS_FILE, RecordStore
     from akgnn.report.experiments_page import experiments_page
     from akgnn.report.run_page import run_page
-    from akgnn.training.checkpoint import RUN_FILE, RunFolder
+    from akgnn.runs.folder import RUN_FILE, RunFolder
 
     if RecordStore(folder).exists():
         return experiments_page(folder, specs, data_root)

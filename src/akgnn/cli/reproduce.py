@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from akgnn.cli.output import print_json, print_table
-from akgnn.cli.progress import runs_progress
-from akgnn.cli.stopping import stop_requests
+from akgnn.cli.progress import StopRequests, runs_progress
+from akgnn.cli.show import print_json, print_table
 from akgnn.errors import FailedRunsError, InterruptedRunError, SettingsError
-from akgnn.experiments.bundled import PAPER, spec_names
+from akgnn.experiments import OTHERS, PAPER
 from akgnn.settings import MOST_RUNS
 
 if TYPE_CHECKING:
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 
 def reproduce(
     experiment: str = typer.Argument(
-        help=f"{', '.join(PAPER)}, all of these as `all`, "
-        f"{', '.join(spec_names()[len(PAPER) :])}, "
+        help=f"{', '.join(PAPER)}, all of these as `all`, {', '.join(OTHERS)}, "
         "or a spec of your own, FILE.toml."
     ),
     seeds: int | None = typer.Option(None, help="Seeds of every cell.  [what the spec says]"),
@@ -43,12 +41,11 @@ def reproduce(
     for name, value in (("--seeds", seeds), ("--jobs", jobs)):
         if value is not None and not 1 <= value <= MOST_RUNS:
             raise SettingsError(f"{name} must be from 1 to {MOST_RUNS}, got {value}.")
-    from akgnn.experiments.results import collect
+    from akgnn.experiments.results import collect, markdown_table
     from akgnn.experiments.runner import missing, run_tasks, tasks_of
     from akgnn.experiments.spec_files import load_spec
     from akgnn.experiments.store import RecordStore
-    from akgnn.experiments.tables import markdown_table
-    from akgnn.training.device import choose_device
+    from akgnn.machine.device import choose_device
 
     specs = [load_spec(name) for name in (PAPER if experiment == "all" else (experiment,))]
     place = str(choose_device(device))
@@ -59,7 +56,7 @@ def reproduce(
             typer.echo(f"akgnn: {line}", err=True)
         wanted = tasks_of(specs, seeds)
         tasks = missing(wanted, before.records, retry_failed=retry_failed)
-        with stop_requests() as should_stop, runs_progress(len(tasks)) as show:
+        with StopRequests() as stops, runs_progress(len(tasks)) as show:
             done = run_tasks(
                 tasks,
                 store,
@@ -67,7 +64,7 @@ def reproduce(
                 num_workers=jobs,
                 data_root=data_root,
                 after_run=show,
-                should_stop=should_stop,
+                should_stop=stops.should_stop,
             )
     if len(done) < len(tasks):
         raise InterruptedRunError(
@@ -108,8 +105,8 @@ def reproduce(
 
 def describe(record: "Record") -> str:
     """A run in a few words."""
-    which = record.plan.which
-    return f"{which.model} on {which.dataset}, seed {which.seed}"
+    run = record.plan.run
+    return f"{run.model} on {run.dataset}, seed {run.seed}"
 
 
 def _last(records: Sequence["Record"]) -> list["Record"]:
@@ -139,7 +136,7 @@ def _as_rows(cells: Sequence["CellResult"]) -> list[dict[str, Any]]:
 
 
 def _print_spec(spec: "Spec", cells: Sequence["CellResult"]) -> None:
-    from akgnn.experiments.tables import table_of_texts
+    from akgnn.experiments.results import table_of_texts
 
     print(f"{spec.title}\n{spec.about}\n" if spec.about else f"{spec.title}\n")
     if spec.is_search:

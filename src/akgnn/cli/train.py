@@ -1,22 +1,24 @@
 """`akgnn train`."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from akgnn.cli import own_tables
-from akgnn.cli.asked import Asked, load_data, parsed_changes
-from akgnn.cli.auto import choice_object, choose, print_choice
-from akgnn.cli.folds import check_folds, show_folds
-from akgnn.cli.kernel_lines import kernel_columns, kernel_lines, no_edges
-from akgnn.cli.output import data_line, print_json, print_table
-from akgnn.cli.progress import training_progress
-from akgnn.cli.stopping import stop_requests
+from akgnn.cli import options
+from akgnn.cli.progress import StopRequests, TrainingProgress
+from akgnn.cli.show import (
+    choice_object,
+    print_choice,
+    print_json,
+    print_run,
+    print_seeds,
+    seeds_summary,
+    show_folds,
+)
 from akgnn.errors import (
     AkgnnError,
     DivergedError,
@@ -25,213 +27,300 @@ from akgnn.errors import (
     SettingsError,
 )
 from akgnn.settings import MOST_RUNS
+from akgnn.training.callbacks import Callback
 
 if TYPE_CHECKING:
-    from akgnn.training.plan import RunPlan
-    from akgnn.training.run import RunResult
+    from akgnn.data.node_data import NodeData
+    from akgnn.runs.folder import RunFolder
+    from akgnn.runs.plan import RunPlan
+    from akgnn.runs.run import Run
+    from akgnn.trackers.tracker import Tracker
+    from akgnn.tuning.auto import Choice
+
+_MOST_FOLDS = 1000
 
 
 def train(
-    dataset: str | None = typer.Option(None, help="Data set; `akgnn datasets` lists them.  [cora]"),
-    nodes: Path | None = own_tables.NODES,
-    edges: Path | None = own_tables.EDGES,
-    label: str | None = own_tables.LABEL,
-    id_column: str | None = own_tables.ID,
-    source: str | None = own_tables.SOURCE,
-    target: str | None = own_tables.TARGET,
-    weight: str | None = own_tables.WEIGHT,
-    columns: str | None = own_tables.COLUMNS,
-    standardise: bool | None = own_tables.STANDARDISE,
-    missing: str | None = own_tables.MISSING,
-    unknown_ids: str | None = own_tables.UNKNOWN_IDS,
-    config: Path | None = typer.Option(None, help="Settings file; `akgnn init` writes one."),
-    split: str | None = typer.Option(
-        None,
-        help="public, public-3, 20-per-class, 60/20/20, fold-0-of-5, or a column of your nodes.  "
-        "[the data set's own; 60/20/20]",
-    ),
-    split_seed: int | None = typer.Option(None, help="Seed of a random split.  [0]"),
-    features: str | None = typer.Option(None, help="auto, raw or row-normalised.  [auto]"),
-    direction: str | None = typer.Option(
-        None, help="symmetrised, or kept: the data's own directions.  [symmetrised]"
-    ),
-    model: str | None = typer.Option(
-        None, help="Model, or auto to try a few; `akgnn models` lists them.  [akgnn]"
-    ),
-    preset: str | None = typer.Option(
-        None, help="Settings by name.  [paper; any-graph for your own tables]"
-    ),
-    kernel: str | None = typer.Option(
-        None, help="Kernel of akgnn: paper, smooth or signed; short for --set kernel=NAME."
-    ),
-    changes: list[str] = typer.Option(
-        [], "--set", metavar="NAME=VALUE", help="Change one setting of the preset; repeatable."
-    ),
-    seed: int | None = typer.Option(None, help="Seed of the initial weights and dropout.  [0]"),
-    seeds: int | None = typer.Option(
-        None, help="Train so many seeds, from --seed on, side by side."
-    ),
-    folds: int | None = typer.Option(
-        None, help="Cross-validate: test on each of so many parts of the labelled nodes in turn."
-    ),
-    device: str = typer.Option("auto", help="auto, cpu, cuda or cuda:1."),
-    data_root: Path | None = typer.Option(None, help="Folder of other data sets.  [$AKGNN_DATA]"),
-    out: Path | None = typer.Option(
-        None, help="Folder to keep the run in; seed-0, … or fold-0, … of several."
-    ),
-    resume: bool = typer.Option(False, "--resume", help="Go on with the run in --out."),
-    checkpoint_seconds: float = typer.Option(
-        5.0, help="How often the state of the training is kept in --out."
-    ),
-    force: bool = typer.Option(
-        False, "--force", help="Train even where memory is estimated not to suffice."
-    ),
-    track: list[str] = typer.Option(
-        [],
-        metavar="TRACKER[:FOLDER]",
-        help="Write every epoch for tensorboard or mlflow too, into a local folder; repeatable.",
-    ),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    dataset: options.Dataset = None,
+    nodes: options.Nodes = None,
+    edges: options.Edges = None,
+    label: options.Label = None,
+    id_column: options.Id = None,
+    source: options.Source = None,
+    target: options.Target = None,
+    weight: options.Weight = None,
+    columns: options.Columns = None,
+    standardise: options.Standardise = None,
+    missing: options.Missing = None,
+    unknown_ids: options.UnknownIds = None,
+    config: options.Config = None,
+    split: options.Split = None,
+    split_seed: options.SplitSeed = None,
+    features: options.Features = None,
+    direction: options.Direction = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Model, or auto to try a few; `akgnn models` lists them.  [akgnn]"),
+    ] = None,
+    preset: options.Preset = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(help="Kernel of akgnn: paper, smooth or signed; short for --set kernel=NAME."),
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Change one setting of the preset; repeatable."
+        ),
+    ] = None,
+    seed: options.Seed = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Train so many seeds, from --seed on, side by side.")
+    ] = None,
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            help="Cross-validate: test on each of so many parts of the labelled nodes in turn."
+        ),
+    ] = None,
+    device: options.Device = "auto",
+    data_root: options.DataRoot = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder to keep the run in; seed-0, … or fold-0, … of several."),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    checkpoint_seconds: Annotated[
+        float, typer.Option(help="How often the state of the training is kept in --out.")
+    ] = 5.0,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Train even where memory is estimated not to suffice."),
+    ] = False,
+    track: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TRACKER[:FOLDER]",
+            help="Write every epoch for tensorboard or mlflow too, into a local folder; "
+            "repeatable.",
+        ),
+    ] = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Train a model and report its test accuracy.
 
     Example: akgnn train --dataset citeseer --seeds 10 --set num_layers=8
     """
+    _check_options(resume, out, seeds, folds, split, model, checkpoint_seconds, kernel)
+    from akgnn.machine.device import choose_device, keep_freed_memory
+    from akgnn.runs.train import fold_plans, load_data
+
+    run = options.given(
+        dataset=dataset,
+        split=split,
+        split_seed=split_seed,
+        features=features,
+        direction=direction,
+        model=model,
+        preset=preset,
+        seed=seed,
+    )
+    tables = options.given(
+        nodes=nodes,
+        edges=edges,
+        label=label,
+        id=id_column,
+        source=source,
+        target=target,
+        weight=weight,
+        columns=columns,
+        standardise=standardise,
+        missing=missing,
+        unknown_ids=unknown_ids,
+    )
+    named = options.given(kernel=kernel) | options.parsed_changes(changes or [])
+    place = choose_device(device)
+    several = None if seeds is None else range(seed or 0, (seed or 0) + seeds)
+    folders = _folders(out, several, folds)
+    if model == "auto":
+        del run["model"]
+    kept = options.resumed_plan(folders, run, tables, named) if resume else None
+    if not resume:
+        _check_free(folders)
+    candidates: list[RunPlan] = []
+    if model == "auto" and kept is None:
+        # A run to go on with is of the model that was chosen when it began.
+        candidates = _candidates(run, tables, config, named)
+    plan = kept or (candidates or [options.decide_plan(run, tables, config, named)])[-1]
+    if folds is not None:
+        # Any of their splits will do to load the data: each fold draws its own.
+        plan = fold_plans(plan, folds)[0]
+
+    trackers = _trackers(track or [])
+    keep_freed_memory()
+    data = load_data(plan, data_root, place, force=force)
+    choice = _choose(candidates, data) if candidates else None
+    plan = (plan if choice is None else choice.chosen.plan).with_columns_of(data)
+    if (hint := options.scale_hint(data)) is not None:
+        typer.echo(f"akgnn: {hint}", err=True)
+    plans = [plan] if several is None else [plan.with_seed(number) for number in several]
+    plans = plans if folds is None else fold_plans(plan, folds)
+    try:
+        runs = _train(plans, data, folders, folds, resume, checkpoint_seconds, trackers)
+    except InterruptedRunError as error:
+        raise InterruptedRunError(f"{error} {_how_to_go_on(out, seed, seeds, folds)}") from error
+    _show(runs, str(place), out, as_json, several, folds, choice)
+
+
+def _check_options(
+    resume: bool,
+    out: Path | None,
+    seeds: int | None,
+    folds: int | None,
+    split: str | None,
+    model: str | None,
+    checkpoint_seconds: float,
+    kernel: str | None,
+) -> None:
+    """Refuse numbers that are none, and options that do not go together."""
     if resume and out is None:
         raise SettingsError("--resume needs --out, the folder of the run to go on with.")
     if seeds is not None and not 1 <= seeds <= MOST_RUNS:
         raise SettingsError(f"--seeds must be from 1 to {MOST_RUNS}, got {seeds}.")
     if folds is not None:
-        check_folds(folds, split, seeds, model)
+        _check_folds(folds, split, seeds, model)
     if not checkpoint_seconds >= 0:
         raise SettingsError(f"--checkpoint-seconds must be at least 0, got {checkpoint_seconds}.")
     if kernel is not None and model not in (None, "akgnn"):
         raise SettingsError(f"--kernel goes with the model akgnn; {model} has no kernel to choose.")
-    from akgnn.trackers.tracking import Tracking, find_tracker
-    from akgnn.training.allocator import keep_freed_memory
-    from akgnn.training.checkpoint import RunFolder
-    from akgnn.training.device import choose_device
-    from akgnn.training.folds import fold_plans, train_folds
-    from akgnn.training.memory import Sizes
-    from akgnn.training.memory_check import memory_errors_explained
-    from akgnn.training.train_runs import train_runs
-    from akgnn.tuning.auto import AUTO, PRESET, candidate_plans
 
-    options = {
-        "dataset": dataset,
-        "split": split,
-        "split_seed": split_seed,
-        "features": features,
-        "direction": direction,
-        "model": model,
-        "preset": preset,
-        "seed": seed,
-    }
-    given = {name: value for name, value in options.items() if value is not None}
-    tables = {
-        "nodes": nodes,
-        "edges": edges,
-        "label": label,
-        "id": id_column,
-        "source": source,
-        "target": target,
-        "weight": weight,
-        "features": columns,
-        "standardise": standardise,
-        "missing": missing,
-        "unknown_ids": unknown_ids,
-    }
-    place = choose_device(device)
-    several = None if seeds is None else range(seed or 0, (seed or 0) + seeds)
-    folders: list[RunFolder | None] = [None] * (seeds or folds or 1)
-    if out is not None:
-        folders = [RunFolder(path) for path in _paths(out, several, folds)]
-        option = "--folds" if folds else "--seeds"
-        if (seeds or folds) and RunFolder(out).holds_run():
-            raise RunFolderError(f"{out} holds a single run; {option} needs a folder of its own.")
-    named = {} if kernel is None else {"kernel": kernel}
-    asked = Asked(given, tables, config, {**named, **parsed_changes(changes)})
-    candidates: list[RunPlan] = []
-    if model == AUTO:
-        asked = replace(asked, run={name: given[name] for name in given if name != "model"})
-        # The run to go on with is of the model that was chosen when it began.
-        if not (resume and any(folder and folder.holds_run() for folder in folders)):
-            asked = asked.naming(preset=preset or PRESET)
-            candidates = candidate_plans(lambda name: asked.naming(model=name).plan())
-    plan = asked.plan_for(folders, resume)
+
+def _check_folds(folds: int, split: str | None, seeds: int | None, model: str | None) -> None:
+    if not 2 <= folds <= _MOST_FOLDS:
+        raise SettingsError(f"--folds must be from 2 to {_MOST_FOLDS}, got {folds}.")
+    if split is not None:
+        raise SettingsError(
+            f"--folds draws its own splits, so --split {split} has no place beside it; "
+            "--split-seed draws others."
+        )
+    if seeds is not None:
+        raise SettingsError("--folds and --seeds do not go together; choose one of them.")
+    if model == "auto":
+        raise SettingsError(
+            "--model auto chooses by one split, whose nodes other folds test; "
+            "name a model with --folds."
+        )
+
+
+def _folders(
+    out: Path | None, seeds: Sequence[int] | None, folds: int | None
+) -> list["RunFolder | None"]:
+    """The folder of each run."""
+    from akgnn.runs.folder import RunFolder
+
+    number = folds or (1 if seeds is None else len(seeds))
+    if out is None:
+        return [None] * number
+    option = "--folds" if folds else "--seeds"
+    if (folds or seeds is not None) and RunFolder(out).holds_run():
+        raise RunFolderError(f"{out} holds a single run; {option} needs a folder of its own.")
     if folds is not None:
-        # Any of their splits will do to load the data: each fold draws its own.
-        plan = fold_plans(plan, folds)[0]
+        return [RunFolder(out / f"fold-{fold}") for fold in range(folds)]
+    return [RunFolder(out if seeds is None else out / f"seed-{seed}") for seed in seeds or (0,)]
 
-    trackers = [find_tracker(text) for text in track]
-    keep_freed_memory()
-    data = load_data(plan, data_root, place, force)
-    choice = choose(candidates, data) if candidates else None
-    plan = plan if choice is None else choice.chosen.plan
-    plan = plan.with_columns_of(data)
-    if (hint := own_tables.scale_hint(data)) is not None:
-        typer.echo(f"akgnn: {hint}", err=True)
-    plans = [plan] if several is None else [plan.with_seed(number) for number in several]
-    plans = plans if folds is None else fold_plans(plan, folds)
-    tracking = Tracking(trackers, plans, folders)
-    with tracking, stop_requests() as should_stop, training_progress(len(plans)) as show:
+
+def _check_free(folders: Sequence["RunFolder | None"]) -> None:
+    for folder in folders:
+        if folder is not None:
+            folder.check_free()
+
+
+def _candidates(
+    run: dict[str, object], tables: dict[str, object], config: Path | None, changes: dict[str, str]
+) -> list["RunPlan"]:
+    """The plans of `--model auto`."""
+    from akgnn.tuning.auto import PRESET, candidate_plans
+
+    asked = {"preset": PRESET, **run}
+    return candidate_plans(
+        lambda name: options.decide_plan({**asked, "model": name}, tables, config, changes)
+    )
+
+
+def _choose(plans: Sequence["RunPlan"], data: "NodeData") -> "Choice":
+    """Try the models while a bar shows how far they are."""
+    from akgnn.tuning.auto import choose_model
+
+    patience = plans[0].preset.training.patience
+    with StopRequests() as stops, TrainingProgress(len(plans), patience) as progress:
         try:
-            with memory_errors_explained(plan.preset, place, Sizes.of(data)):
-                outcomes = (train_runs if folds is None else train_folds)(
-                    plans,
-                    data,
-                    folders,
-                    resume=resume,
-                    checkpoint_seconds=checkpoint_seconds,
-                    after_epoch=tracking.after(partial(show, plan.preset.training.patience)),
-                    should_stop=should_stop,
-                )
+            return choose_model(list(plans), data, callbacks=[progress, stops])
         except InterruptedRunError as error:
             raise InterruptedRunError(
-                f"{error} {_how_to_go_on(out, seed, seeds, folds)}"
+                f"{error} No model was chosen yet, and nothing was kept."
             ) from error
-        tracking.end(outcomes)
-    results = [outcome for outcome in outcomes if not isinstance(outcome, AkgnnError)]
-    for plan, outcome in zip(plans, outcomes, strict=True):
+
+
+def _train(
+    plans: Sequence["RunPlan"],
+    data: "NodeData",
+    folders: Sequence["RunFolder | None"],
+    folds: int | None,
+    resume: bool,
+    checkpoint_seconds: float,
+    trackers: Sequence["Tracker"],
+) -> list["Run"]:
+    """Train all runs; the first that diverged is raised, once the others are kept."""
+    from akgnn.runs.memory import Sizes, memory_errors_explained
+    from akgnn.runs.train import train_folds, train_runs
+
+    plan = plans[0]
+    progress = TrainingProgress(len(plans), plan.preset.training.patience)
+    tracking = _tracking(trackers, plans, folders)
+    explained = memory_errors_explained(plan, data.y.device, Sizes.of(data))
+    with tracking as tracked, StopRequests() as stops, progress, explained:
+        outcomes = (train_runs if folds is None else train_folds)(
+            plans,
+            data,
+            folders,
+            resume=resume,
+            checkpoint_seconds=checkpoint_seconds,
+            callbacks=[progress, *tracked, stops],
+        )
+    runs = []
+    for each, outcome in zip(plans, outcomes, strict=True):
         if isinstance(outcome, DivergedError):
-            which = f"Seed {plan.which.seed}: " if seeds else ""
-            which = f"Split {plan.which.split}: " if folds else which
-            raise DivergedError(f"{which}{outcome}") from outcome
+            name = f"Seed {each.run.seed}: " if len(plans) > 1 else ""
+            name = f"Split {each.run.split}: " if folds else name
+            raise DivergedError(f"{name}{outcome}") from outcome
         if isinstance(outcome, AkgnnError):
             raise outcome
-
-    if folds is not None:
-        show_folds(results, str(place), out, as_json)
-    elif as_json:
-        shown = results[0].to_dict() if seeds is None else summary_of(results)
-        print_json(shown if choice is None else {**shown, "choice": choice_object(choice)})
-    else:
-        if choice is not None:
-            print_choice(choice)
-        _print_results(results, str(place), out, seeds)
+        runs.append(outcome)
+    return runs
 
 
-def _paths(out: Path, seeds: Sequence[int] | None, folds: int | None) -> list[Path]:
-    """The folder of each run."""
-    if folds is not None:
-        return [out / f"fold-{number}" for number in range(folds)]
-    return [out] if seeds is None else [out / f"seed-{number}" for number in seeds]
+def _trackers(names: Sequence[str]) -> list["Tracker"]:
+    if not names:
+        return []
+    from akgnn.trackers.tracking import find_tracker
+
+    return [find_tracker(name) for name in names]
 
 
-def summary_of(results: Sequence["RunResult"]) -> dict[str, Any]:
-    """Several runs in one object."""
-    from akgnn.training.summary import summarise
+@contextmanager
+def _tracking(
+    trackers: Sequence["Tracker"],
+    plans: Sequence["RunPlan"],
+    folders: Sequence["RunFolder | None"],
+) -> Iterator[list[Callback]]:
+    """Inside, what tells the trackers of every epoch, if there are any."""
+    if not trackers:
+        yield []
+        return
+    from akgnn.trackers.tracking import Tracking
 
-    runs = [result.to_dict() for result in results]
-    summary = summarise([run["test_accuracy"] for run in runs])
-    shared = {name: runs[0][name] for name in ("dataset", "split", "model", "preset")}
-    return {
-        **shared,
-        "mean": summary.mean,
-        "std": summary.std,
-        "ci95": list(summary.ci95),
-        "runs": runs,
-    }
+    with Tracking(trackers, plans, folders) as tracking:
+        yield [tracking]
 
 
 def _how_to_go_on(out: Path | None, seed: int | None, seeds: int | None, folds: int | None) -> str:
@@ -242,77 +331,28 @@ def _how_to_go_on(out: Path | None, seed: int | None, seeds: int | None, folds: 
     return f"Go on with: akgnn train --out {quote(str(out))}{several} --resume"
 
 
-def _print_results(
-    results: Sequence["RunResult"], device: str, out: Path | None, seeds: int | None
+def _show(
+    runs: Sequence["Run"],
+    device: str,
+    out: Path | None,
+    as_json: bool,
+    seeds: Sequence[int] | None,
+    folds: int | None,
+    choice: "Choice | None",
 ) -> None:
-    first = results[0]
-    data, which = first.data, first.plan.which
-    print(f"{data_line(first.plan.data_name, data)}; split {data['split']}")
-    if no_edges(first):
-        print(no_edges(first))
-    if len(results) == 1:
-        fit = first.fit
-        print(f"{which.model} ({which.preset}), seed {which.seed}, {fit.seconds:.1f} s on {device}")
-        print(
-            f"  test accuracy   {fit.test_accuracy:.1f} %   (balanced "
-            f"{fit.test_balanced_accuracy:.1f} %, macro F1 {fit.test_macro_f1:.1f} %)"
-        )
-        print(
-            f"  test log loss   {fit.test_log_loss:.3f}    "
-            f"(calibration error {fit.test_calibration_error:.1f} %)"
-        )
-        if _has_two_classes(first):
-            print(
-                f"  test ROC-AUC    {fit.test_roc_auc:.1f} %   (validation {fit.val_roc_auc:.1f} %)"
-            )
-        print(
-            f"  validation      {fit.val_accuracy:.1f} %   "
-            f"(best of {fit.epochs} epochs: {fit.best_epoch})"
-        )
-        lines = kernel_lines(first)
-        width = max([15, *(len(name) for name, _ in lines)])
-        for name, text in lines:
-            print(f"  {name:<{width}} {text}")
+    if folds is not None:
+        show_folds(runs, device, out, as_json)
+        return
+    if as_json:
+        shown = runs[0].to_dict() if seeds is None else seeds_summary(runs)
+        print_json(shown if choice is None else {**shown, "choice": choice_object(choice)})
+        return
+    if choice is not None:
+        print_choice(choice)
+    if len(runs) == 1:
+        print_run(runs[0], device)
     else:
-        _print_several(results)
+        print_seeds(runs)
     if out is not None:
-        one = out if seeds is None else out / f"seed-{which.seed}"
+        one = out if seeds is None else out / f"seed-{seeds[0]}"
         print(f"Kept in {out}; see: akgnn inspect {one}")
-
-
-def _has_two_classes(result: "RunResult") -> bool:
-    return len(result.data["class_names"]) == 2
-
-
-def _print_several(results: Sequence["RunResult"]) -> None:
-    from akgnn.training.summary import summarise
-
-    rows = [
-        [
-            str(result.plan.which.seed),
-            f"{result.fit.test_accuracy:.1f}",
-            f"{result.fit.val_accuracy:.1f}",
-            str(result.fit.best_epoch),
-            f"{result.fit.seconds:.1f}",
-        ]
-        for result in results
-    ]
-    columns = ["seed", "test %", "validation %", "best epoch", "seconds"]
-    more = kernel_columns(results)
-    cells = [[*row, *new] for row, *new in zip(rows, *more.values(), strict=True)]
-    sides = ["l" if name == "start" else "r" for name in [*columns[1:], *more]]
-    print_table([*columns, *more], cells, "l" + "".join(sides))
-    summary = summary_of(results)
-    low, high = summary["ci95"]
-    print(
-        f"{summary['model']} ({summary['preset']}): test accuracy {summary['mean']:.2f} ± "
-        f"{summary['std']:.2f} % over {len(results)} seeds, "
-        f"95 % interval of the mean {low:.2f} to {high:.2f}"
-    )
-    if _has_two_classes(results[0]):
-        roc_auc = summarise([result.fit.test_roc_auc for result in results])
-        low, high = roc_auc.ci95
-        print(
-            f"test ROC-AUC {roc_auc.mean:.2f} ± {roc_auc.std:.2f} %, "
-            f"95 % interval of the mean {low:.2f} to {high:.2f}"
-        )

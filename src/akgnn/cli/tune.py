@@ -1,61 +1,64 @@
 """`akgnn tune`."""
 
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from akgnn.cli import own_tables
-from akgnn.cli.asked import Asked, load_data, parsed_changes
-from akgnn.cli.output import data_line, print_json, print_table
-from akgnn.cli.progress import training_progress
-from akgnn.cli.stopping import stop_requests
+from akgnn.cli import options
+from akgnn.cli.progress import StopRequests, TrainingProgress
+from akgnn.cli.show import data_line, print_json, print_table
 from akgnn.errors import MissingExtraError, SettingsError
 from akgnn.settings import MOST_RUNS
 
 if TYPE_CHECKING:
-    from akgnn.tuning.trial import Search
+    from akgnn.tuning.search import Search
 
 _PAGE = "tuning.html"
 
 
 def tune(
-    dataset: str | None = typer.Option(None, help="Data set; `akgnn datasets` lists them.  [cora]"),
-    nodes: Path | None = own_tables.NODES,
-    edges: Path | None = own_tables.EDGES,
-    label: str | None = own_tables.LABEL,
-    config: Path | None = typer.Option(
-        None, help="Settings file to start from, also of tables; `akgnn init` writes one."
+    dataset: options.Dataset = None,
+    nodes: options.Nodes = None,
+    edges: options.Edges = None,
+    label: options.Label = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="Settings file to start from, also of tables; `akgnn init` writes one."),
+    ] = None,
+    split: options.Split = None,
+    split_seed: options.SplitSeed = None,
+    features: options.Features = None,
+    direction: options.Direction = None,
+    model: Annotated[
+        str | None, typer.Option(help="Model; `akgnn models` lists them.  [akgnn]")
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(help="Settings to start from.  [paper; any-graph for your own tables]"),
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Fix one setting, which is not searched; repeatable.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the search and of every trial.  [0]")
+    ] = None,
+    trials: Annotated[
+        int, typer.Option(help="Trials in all, with those that --out has already.")
+    ] = 30,
+    device: options.Device = "auto",
+    data_root: options.DataRoot = None,
+    out: Annotated[Path, typer.Option(help="Folder of the search; the same one goes on.")] = Path(
+        "tuned"
     ),
-    split: str | None = typer.Option(
-        None,
-        help="public, public-3, 20-per-class, 60/20/20, fold-0-of-5, or a column of your nodes.  "
-        "[the data set's own; 60/20/20]",
-    ),
-    split_seed: int | None = typer.Option(None, help="Seed of a random split.  [0]"),
-    features: str | None = typer.Option(None, help="auto, raw or row-normalised.  [auto]"),
-    direction: str | None = typer.Option(
-        None, help="symmetrised, or kept: the data's own directions.  [symmetrised]"
-    ),
-    model: str | None = typer.Option(None, help="Model; `akgnn models` lists them.  [akgnn]"),
-    preset: str | None = typer.Option(
-        None, help="Settings to start from.  [paper; any-graph for your own tables]"
-    ),
-    changes: list[str] = typer.Option(
-        [],
-        "--set",
-        metavar="NAME=VALUE",
-        help="Fix one setting, which is not searched; repeatable.",
-    ),
-    seed: int | None = typer.Option(None, help="Seed of the search and of every trial.  [0]"),
-    trials: int = typer.Option(30, help="Trials in all, with those that --out has already."),
-    device: str = typer.Option("auto", help="auto, cpu, cuda or cuda:1."),
-    data_root: Path | None = typer.Option(None, help="Folder of other data sets.  [$AKGNN_DATA]"),
-    out: Path = typer.Option(Path("tuned"), help="Folder of the search; the same one goes on."),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    as_json: options.AsJson = False,
 ) -> None:
     """Search for better settings of a model, by the validation score that it stops on.
 
@@ -65,46 +68,40 @@ def tune(
     """
     if not 1 <= trials <= MOST_RUNS:
         raise SettingsError(f"--trials must be from 1 to {MOST_RUNS}, got {trials}.")
-    from akgnn.training.allocator import keep_freed_memory
-    from akgnn.training.device import choose_device
-    from akgnn.training.run import describe
+    from akgnn.machine.device import choose_device, keep_freed_memory
+    from akgnn.runs.run import DataFacts
+    from akgnn.runs.train import load_data
     from akgnn.tuning.search import tune as search_settings
     from akgnn.tuning.study import check_optuna, silence_optuna
 
     check_optuna()
     silence_optuna()
-    options = {
-        "dataset": dataset,
-        "split": split,
-        "split_seed": split_seed,
-        "features": features,
-        "direction": direction,
-        "model": model,
-        "preset": preset,
-        "seed": seed,
-    }
-    given = {name: value for name, value in options.items() if value is not None}
-    fixed = parsed_changes(changes)
-    tables = {"nodes": nodes, "edges": edges, "label": label}
-    plan = Asked(given, tables, config, fixed).plan()
+    run = options.given(
+        dataset=dataset,
+        split=split,
+        split_seed=split_seed,
+        features=features,
+        direction=direction,
+        model=model,
+        preset=preset,
+        seed=seed,
+    )
+    tables = options.given(nodes=nodes, edges=edges, label=label)
+    fixed = options.parsed_changes(changes or [])
+    plan = options.decide_plan(run, tables, config, fixed)
     place = choose_device(device)
     keep_freed_memory()
     data = load_data(plan, data_root, place, force=True)
-    with stop_requests() as should_stop, training_progress(trials) as show:
+    patience = plan.preset.training.patience
+    with StopRequests() as stops, TrainingProgress(trials, patience) as progress:
         search = search_settings(
-            plan,
-            data,
-            out,
-            trials=trials,
-            fixed=fixed,
-            after_epoch=partial(show, plan.preset.training.patience),
-            should_stop=should_stop,
+            plan, data, out, trials=trials, fixed=fixed, callbacks=[progress, stops]
         )
     files = [*_files(out), *_draw(search, out / _PAGE)]
     if as_json:
         print_json(as_object(search, out))
         return
-    print(f"{data_line(plan.data_name, describe(data))}; split {search.split}")
+    print(f"{data_line(plan.data_name, DataFacts.of(data))}; split {search.split}")
     _print_search(search, str(place))
     print(f"Kept in {out}: {', '.join(files)}.")
     print(f"Train it with: akgnn train --config {quote(str(out / files[1]))}")
@@ -132,12 +129,12 @@ def _draw(search: "Search", file: Path) -> list[str]:
 
 def as_object(search: "Search", out: Path) -> dict[str, Any]:
     """A search in one object."""
-    which = search.plan.which
+    run = search.plan.run
     return {
-        "dataset": which.dataset,
+        "dataset": run.dataset,
         "split": search.split,
-        "model": which.model,
-        "preset": which.preset,
+        "model": run.model,
+        "preset": run.preset,
         "score": search.score.column,
         "best": asdict(search.best),
         "settings": search.plan_of(search.best).to_dict(),
@@ -149,10 +146,10 @@ def as_object(search: "Search", out: Path) -> dict[str, Any]:
 def _print_search(search: "Search", device: str) -> None:
     from akgnn.tuning.space import settings_of
 
-    which, best, score = search.plan.which, search.best, search.score
+    run, best, score = search.plan.run, search.best, search.score
     seconds = sum(trial.seconds for trial in search.trials)
     print(
-        f"{which.model} ({which.preset}): {len(search.trials)} trials, "
+        f"{run.model} ({run.preset}): {len(search.trials)} trials, "
         f"{search.count('finished')} finished, {search.count('pruned')} pruned, "
         f"{search.count('failed')} failed, {seconds:.1f} s on {device}"
     )

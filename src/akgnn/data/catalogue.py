@@ -1,6 +1,7 @@
-"""Every data set by its name: bundled, generated, from files, and PyG's."""
+"""Every data set by its name: bundled, generated, from files, PyG's, and the user's own."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeVar, get_args
@@ -8,49 +9,43 @@ from typing import Literal, TypeVar, get_args
 import torch
 from torch import Tensor
 
-from akgnn.data.bundled import SHA256, load_bundled
-from akgnn.data.filtered import FILES, load_filtered
-from akgnn.data.generated import BlockModelSettings, block_model
-from akgnn.data.large import LargeGraphSettings, large_graph
+from akgnn.data.generated import BlockModelSettings, LargeGraphSettings, block_model, large_graph
 from akgnn.data.node_data import NodeData
-from akgnn.data.pyg import PYG_SOURCES, load_pyg
+from akgnn.data.published import (
+    BUNDLED_SHA256,
+    FILTERED_FILES,
+    PYG_SOURCES,
+    load_bundled,
+    load_filtered,
+    load_pyg,
+)
 from akgnn.data.splits import Split, split_by_folds, split_by_fraction, split_per_class
 from akgnn.data.transforms import row_normalise
 from akgnn.errors import DataError, SettingsError, UnknownNameError
+from akgnn.graph import Graph
 from akgnn.settings import Settings
 
-BUNDLED = tuple(SHA256)
-_GENERATED: dict[str, type[Settings]] = {"csbm": BlockModelSettings, "large": LargeGraphSettings}
-GENERATED = tuple(_GENERATED)
-FILTERED = tuple(FILES)
+BUNDLED = tuple(BUNDLED_SHA256)
+GENERATED = ("csbm", "large")
+FILTERED = tuple(FILTERED_FILES)
 DIRECTED = (*FILTERED, *(name for name, source in PYG_SOURCES.items() if source.is_directed))
-# The ways to write a split.
+REGISTERED: dict[str, Callable[[], NodeData]] = {}
+"""What `register_dataset` added: the function that loads each."""
+# How a split is written.
 _PER_CLASS, _SHARES, _PUBLISHED = r"(\d+)-per-class", r"(\d+)/(\d+)/(\d+)", r"public(?:-(\d+))?"
 _FOLD = r"fold-(\d+)-of-(\d+)"
+_DRAWN = f"{_PER_CLASS}|{_SHARES}|{_FOLD}"
 
 # How the field writes the names of its graphs.
-_WRITTEN = {
-    "cora": "Cora",
+_WRITTEN = {name: name.replace("-", " ").title() for name in (*BUNDLED, *PYG_SOURCES)} | {
     "citeseer": "CiteSeer",
     "pubmed": "PubMed",
     "chameleon-filtered": "Chameleon, filtered",
     "squirrel-filtered": "Squirrel, filtered",
-    "actor": "Actor",
-    "amazon-ratings": "Amazon Ratings",
-    "computers": "Computers",
     "cora-ml": "Cora ML",
-    "cornell": "Cornell",
     "cs": "CS",
     "dblp": "DBLP",
-    "minesweeper": "Minesweeper",
-    "photo": "Photo",
-    "physics": "Physics",
-    "questions": "Questions",
-    "roman-empire": "Roman Empire",
-    "texas": "Texas",
-    "tolokers": "Tolokers",
     "wikics": "WikiCS",
-    "wisconsin": "Wisconsin",
 }
 
 FeatureTransform = Literal["auto", "raw", "row-normalised"]
@@ -60,7 +55,23 @@ _Generated = TypeVar("_Generated", bound=Settings)
 
 def dataset_names() -> list[str]:
     """The names that `load_dataset` knows, bundled ones first."""
-    return [*BUNDLED, *GENERATED, *FILTERED, *PYG_SOURCES]
+    return [*BUNDLED, *GENERATED, *FILTERED, *PYG_SOURCES, *REGISTERED]
+
+
+def register_dataset(name: str, load: Callable[[], NodeData]) -> None:
+    """Let `load_dataset`, and so all that takes the name of a data set, know another one.
+
+    Args:
+        name: Name of the data set. One registered before is replaced.
+        load: Loads it, with features that `auto` leaves alone, and its own split and directions.
+    """
+    is_taken = name in dataset_names() and name not in REGISTERED
+    # Runs on tables of one's own go by the name `tables`.
+    if is_taken or name == "tables":
+        raise SettingsError(f"The name {name!r} is taken; call the data set something else.")
+    if not name.strip() or ":" in name or not name.isprintable():
+        raise SettingsError(f"A data set needs a name that can be printed, no colon; got {name!r}.")
+    REGISTERED[name] = load
 
 
 def graph_name(dataset: str) -> str:
@@ -82,17 +93,16 @@ def large_settings(dataset: str) -> LargeGraphSettings | None:
 
 def check_dataset(name: str) -> None:
     """Refuse a name that `load_dataset` does not know, and wrong settings in one."""
-    kind, colon, options = name.partition(":")
+    kind, colon, _ = name.partition(":")
     if kind not in dataset_names() or (colon and kind not in GENERATED):
         raise UnknownNameError("data set", name, dataset_names())
-    if kind in GENERATED:
-        _settings(_GENERATED[kind], options)
+    generated_settings(name)
+    large_settings(name)
 
 
 def check_split(text: str) -> None:
-    """Refuse a split that is written in no known way."""
-    ways = (_PER_CLASS, _SHARES, _FOLD, _PUBLISHED)
-    if not any(re.fullmatch(way, text) for way in ways):
+    """Refuse a split that is not written like any of the known ones."""
+    if is_random_split(text) and not is_drawn_split(text):
         raise DataError(
             f"Unknown split {text!r}; write public, 20-per-class, 60/20/20 for shares in "
             "per cent, or fold-0-of-5."
@@ -106,7 +116,7 @@ def is_random_split(text: str) -> bool:
 
 def is_drawn_split(text: str) -> bool:
     """Whether the text says how to draw a split, as 20-per-class and 60/20/20 do."""
-    return any(re.fullmatch(pattern, text) for pattern in (_PER_CLASS, _SHARES, _FOLD))
+    return re.fullmatch(_DRAWN, text) is not None
 
 
 def draw_split(y: Tensor, text: str, seed: int) -> Split:
@@ -119,6 +129,21 @@ def draw_split(y: Tensor, text: str, seed: int) -> Split:
     if fold := re.fullmatch(_FOLD, text):
         return split_by_folds(y, fold=int(fold[1]), folds=int(fold[2]), seed=seed)
     raise DataError(f"{text!r} does not say how to draw a split; 20-per-class and 60/20/20 do.")
+
+
+def check_options(features: FeatureTransform, direction: Direction) -> None:
+    """Refuse a treatment of features or directions that is none of the choices."""
+    if features not in get_args(FeatureTransform):
+        raise UnknownNameError("feature transform", features, get_args(FeatureTransform))
+    if direction not in get_args(Direction):
+        raise UnknownNameError("direction", direction, get_args(Direction))
+
+
+def directed(graph: Graph, direction: Direction) -> tuple[Graph, dict[str, str]]:
+    """The graph with its directions, or without, and what the record of a run says about them."""
+    if direction == "symmetrised":
+        return graph.symmetrised(), {}
+    return graph, {} if graph.is_symmetric else {"direction": "kept"}
 
 
 def load_dataset(
@@ -138,45 +163,47 @@ def load_dataset(
             `csbm:homophily=0.2,degree=5`.
         split: `public` or, where several were published, `public-3`; `20-per-class`;
             `60/20/20` in per cent; `fold-0-of-5`. The data set's own if not given.
-        split_seed: Of a random split.
+        split_seed: Seed of a random split.
         features: `raw`, `row-normalised`, or by `auto` what suits the data set.
         direction: `symmetrised` makes a directed graph undirected; `kept` leaves its directions.
-        data_root: Where data sets that do not come with the package lie.
-        device: Where the data are put; the graph `large` is built there.
+        data_root: Folder of the data sets that do not come with the package.
+        device: Device that the data are put on; the graph `large` is built there.
+
+    Raises:
+        UnknownNameError: There is no such data set, or no such choice of an option.
+        DataError: The data set is not to be had or damaged, or has no such split.
+        SettingsError: The settings of a generated graph are impossible.
     """
-    if features not in get_args(FeatureTransform):
-        raise UnknownNameError("feature transform", features, get_args(FeatureTransform))
-    if direction not in get_args(Direction):
-        raise UnknownNameError("direction", direction, get_args(Direction))
+    check_options(features, direction)
     check_dataset(name)
-    kind, _, options = name.partition(":")
     published = re.fullmatch(_PUBLISHED, split or "public")
     index = int(published[1] or 0) if published else 0
-    if kind in BUNDLED:
-        data, suits = load_bundled(kind), True
-    elif kind == "csbm":
-        data, suits = block_model(_settings(BlockModelSettings, options)), False
-    elif kind == "large":
-        data, suits = large_graph(_settings(LargeGraphSettings, options), device=device), False
-    elif kind in FILTERED:
-        data, suits = load_filtered(kind, data_root, split_index=index), True
-    else:
-        data = load_pyg(kind, data_root, split_index=index)
-        suits = PYG_SOURCES[kind].row_normalise
-
-    data = _directed(data, direction)
+    data, is_bag_of_words = _load(name, data_root, index, device)
+    graph, notes = directed(data.graph, direction)
+    if graph is not data.graph or notes:
+        data = replace(data, graph=graph, source={**data.source, **notes})
     if split is not None:
         data = data.with_split(choose_split(data, split, split_seed))
-    is_normalised = features == "row-normalised" or (features == "auto" and suits)
+    is_normalised = features == "row-normalised" or (features == "auto" and is_bag_of_words)
     return (row_normalise(data) if is_normalised else data).to(device)
 
 
-def _directed(data: NodeData, direction: Direction) -> NodeData:
-    if data.graph.is_symmetric:
-        return data
-    if direction == "kept":
-        return replace(data, source={**data.source, "direction": "kept"})
-    return replace(data, graph=data.graph.symmetrised())
+def _load(
+    name: str, data_root: Path | str | None, split_index: int, device: torch.device | str
+) -> tuple[NodeData, bool]:
+    """The data as they are, and whether dividing features by their row's sum suits them."""
+    if name in BUNDLED:
+        return load_bundled(name), True
+    if block := generated_settings(name):
+        return block_model(block), False
+    if large := large_settings(name):
+        return large_graph(large, device=device), False
+    if name in FILTERED:
+        return load_filtered(name, data_root, split_index=split_index), True
+    if name in PYG_SOURCES:
+        data = load_pyg(name, data_root, split_index=split_index)
+        return data, PYG_SOURCES[name].row_normalise
+    return REGISTERED[name](), False
 
 
 def _settings(kind: type[_Generated], options: str) -> _Generated:
@@ -190,10 +217,7 @@ def _settings(kind: type[_Generated], options: str) -> _Generated:
 def choose_split(data: NodeData, text: str, seed: int = 0) -> Split:
     """The split of some data that is written as `load_dataset` reads it.
 
-    Args:
-        data: The data; their own split counts as the published one.
-        text: Such as `60/20/20`.
-        seed: Of a random split.
+    Their own split counts as the published one.
     """
     check_split(text)
     if is_drawn_split(text):

@@ -1,14 +1,15 @@
-"""NodeData: everything that node classification needs of one graph."""
+"""Everything that node classification needs of one graph, and how often linked nodes agree."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from akgnn.csr import CSR, check_values, first_not_finite, is_device
-from akgnn.data.homophily import Homophily, homophily_among
 from akgnn.data.splits import Split
 from akgnn.errors import DataError
 from akgnn.graph import Graph
@@ -18,16 +19,33 @@ if TYPE_CHECKING:
     from akgnn.data.tables.settings import TableSettings
 
 
+@dataclass(frozen=True)
+class Homophily:
+    """Whether linked nodes tend to be of one class.
+
+    Attributes:
+        share: Share of the edges that join two nodes of one class; NaN without edges.
+        expected: That share if every end of an edge took a class at random, each as often as the
+            ends in this graph have it: Σ_c (D_c / D)², with D_c the degrees of class c added up.
+            Linked nodes tend to agree where `share` is above this, and to differ where it is below.
+        num_edges: Number of edges; both directions of an undirected one count once.
+    """
+
+    share: float
+    expected: float
+    num_edges: int
+
+
 @dataclass(frozen=True, eq=False)
 class NodeData:
     """Features, labels, graph and split, checked against each other when built.
 
     Attributes:
-        name: Of the data set.
+        name: Name of the data set.
         x: Features, one row a node; sparse ones as CSR.
         y: Class of every node, -1 where unknown.
         graph: The graph.
-        split: Which nodes train, choose and test.
+        split: Nodes that train, choose the epoch and test.
         class_names: Name of each class, in the order of the labels.
         source: Where the data come from and how they were treated, for the record of a run.
         ids: The nodes' own ids, where the data come from tables.
@@ -143,6 +161,53 @@ class NodeData:
             f"NodeData({self.name}: {self.graph.num_nodes} nodes, {self.graph.num_edges} edges, "
             f"{self.num_features} features, {self.num_classes} classes, {self.split.label})"
         )
+
+
+def homophily_among(graph: Graph, y: Tensor, nodes: Tensor) -> Homophily:
+    """Homophily of the edges that have both ends among `nodes`, which all have a class."""
+    is_chosen = torch.zeros(graph.num_nodes, dtype=torch.bool, device=y.device)
+    is_chosen[nodes] = True
+    source, target = graph.edge_index
+    between = is_chosen[source] & is_chosen[target]
+    starts, ends = y[source[between]], y[target[between]]
+    directions = len(starts)
+    if not directions:
+        return Homophily(float("nan"), float("nan"), 0)
+    classes = int(y.max()) + 1
+    # In a directed graph a class may have other shares of the sources than of the targets.
+    shares = [
+        torch.bincount(side, minlength=classes).double() / directions for side in (starts, ends)
+    ]
+    return Homophily(
+        share=int((starts == ends).sum()) / directions,
+        expected=float(shares[0] @ shares[1]),
+        num_edges=directions // 2 if graph.is_symmetric else directions,
+    )
+
+
+def numbered(classes: int) -> tuple[str, ...]:
+    """Names for classes that have none."""
+    return tuple(str(label) for label in range(classes))
+
+
+def content_sha256(
+    x: Tensor | CSR, y: Tensor, graph: Graph, class_names: Sequence[str] = ()
+) -> str:
+    """The SHA-256 of features, labels, edges and the names of the classes."""
+    digest = hashlib.sha256()
+    for part in (*_arrays(x), y, *_arrays(graph.adjacency)):
+        array = np.ascontiguousarray(part.cpu().numpy())
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(array.data)
+    digest.update("\0".join(class_names).encode())
+    return digest.hexdigest()
+
+
+def _arrays(matrix: Tensor | CSR) -> list[Tensor]:
+    if isinstance(matrix, Tensor):
+        return [matrix]
+    value = [] if matrix.value is None else [matrix.value]
+    return [matrix.pattern.rowptr, matrix.pattern.col, *value]
 
 
 def _check_kinds(x: object, y: object) -> None:

@@ -1,8 +1,13 @@
-"""Splits of the nodes into training, validation and test sets, each with a fingerprint."""
+"""Splits of the nodes into training, validation and test sets, each with a fingerprint.
+
+Where a split is drawn, `y` is the class of every node, below 0 where unknown; only nodes with a
+class are drawn, and the seed decides which.
+"""
 
 import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -83,17 +88,19 @@ def split_per_class(
     num_test: int | None = 1000,
     seed: int = 0,
 ) -> Split:
-    """Draw `per_class` training nodes from each class, then validation and test nodes.
+    """Draw training nodes from each class, then validation and test nodes from all that are left.
 
-    Args:
-        y: Class of every node, below 0 where unknown; only labelled nodes are drawn.
-        per_class: Training nodes of each class.
-        num_val: Validation nodes.
-        num_test: Test nodes; None takes all that are left.
-        seed: Of the draw.
+    Where `num_test` is None, all that are left in the end are test nodes.
     """
     order = _shuffled(y, seed)
-    train = torch.cat([_first(order, y, label, per_class) for label in _classes(y)])
+    members = _by_class(order, y)
+    for label, nodes in members.items():
+        if len(nodes) < per_class:
+            raise DataError(
+                f"Class {label} has {len(nodes)} labelled nodes, "
+                f"fewer than the {per_class} asked for."
+            )
+    train = torch.cat([nodes[:per_class] for nodes in members.values()])
     rest = order[~torch.isin(order, train)]
     needed = num_val + (num_test or 0)
     if len(rest) < needed:
@@ -109,90 +116,66 @@ def split_per_class(
 def split_by_fraction(
     y: Tensor, *, train: float = 0.6, val: float = 0.2, test: float | None = None, seed: int = 0
 ) -> Split:
-    """Divide the labelled nodes by fractions, class by class.
-
-    Args:
-        y: Class of every node, below 0 where unknown; only labelled nodes are drawn.
-        train: Share of the training nodes.
-        val: Share of the validation nodes.
-        test: Share of the test nodes; all that are left if not given.
-        seed: Of the draw.
-    """
+    """Divide the labelled nodes by shares, class by class; the rest test if `test` is None."""
     total = train + val + (test or 0)
     if min(train, val, test or 0) < 0 or total > 1 + 1e-9:
         raise DataError(f"Fractions must be at least 0 and add up to at most 1, got {total:g}.")
-    order = _shuffled(y, seed)
-    parts: list[list[Tensor]] = [[], [], []]
-    for label in _classes(y):
-        members = order[y[order] == label]
-        first, second = round(train * len(members)), round((train + val) * len(members))
-        third = len(members) if test is None else round(total * len(members))
-        for part, nodes in zip(
-            parts, (members[:first], members[first:second], members[second:third]), strict=True
-        ):
-            part.append(nodes)
+    parts = []
+    for nodes in _by_class(_shuffled(y, seed), y).values():
+        first, second = round(train * len(nodes)), round((train + val) * len(nodes))
+        third = len(nodes) if test is None else round(total * len(nodes))
+        parts.append((nodes[:first], nodes[first:second], nodes[second:third]))
     shares = [train, val, 1 - train - val if test is None else test]
     name = "random-" + "-".join(f"{share * 100:g}" for share in shares) + f"-seed-{seed}"
-    return Split(name, torch.cat(parts[0]), torch.cat(parts[1]), torch.cat(parts[2]))
+    learn, choose, check = (torch.cat(part) for part in zip(*parts, strict=True))
+    return Split(name, learn, choose, check)
 
 
 def split_by_folds(y: Tensor, *, fold: int, folds: int, seed: int = 0) -> Split:
     """Cut the labelled nodes into so many parts, class by class, and test on one of them.
 
     Of what is left every `folds`-th node of each class chooses the epoch, and the others train.
-    Each labelled node is a test node of exactly one fold.
-
-    Args:
-        y: Class of every node, below 0 where unknown; only labelled nodes are drawn.
-        fold: Which part tests, from 0 on.
-        folds: How many parts there are.
-        seed: Of the draw.
+    Each labelled node is a test node of exactly one fold; they count from 0.
     """
     if folds < 2:
         raise DataError(f"There must be at least 2 folds, got {folds}.")
     if not 0 <= fold < folds:
         raise DataError(f"{folds} folds are numbered 0 to {folds - 1}, got {fold}.")
-    order = _shuffled(y, seed)
     # Of two folds, three nodes may leave one, which could not both train and choose the epoch.
     least = 4 if folds == 2 else folds
-    members = [order[y[order] == label] for label in _classes(y)]
-    for label, nodes in zip(_classes(y), members, strict=True):
+    members = _by_class(_shuffled(y, seed), y)
+    for label, nodes in members.items():
         if len(nodes) < least:
             raise DataError(
                 f"Class {label} has {len(nodes)} labelled nodes, but {folds} folds need at least "
                 f"{least}; take fewer folds or leave the class out."
             )
     # Class after class, so that each is spread evenly over the parts, and so are all together.
-    lined_up = torch.cat(members)
+    lined_up = torch.cat(list(members.values()))
     is_test = torch.arange(len(lined_up), device=y.device) % folds == fold
     rest = lined_up[~is_test]
     is_val = torch.arange(len(rest), device=y.device) % folds == folds - 1
-    # So few that no place is the `folds`-th: the last one chooses.
+    # Of so few nodes none is the `folds`-th: the last one chooses.
     is_val[-1] |= not bool(is_val.any())
     name = f"fold-{fold}-of-{folds}-seed-{seed}"
     return Split(name, rest[~is_val], rest[is_val], lined_up[is_test])
 
 
 def split_for_validation(y: Tensor, *, val: float = 0.1, seed: int = 0) -> Split:
-    """Learn from all labelled nodes but a share of each class, which chooses the epoch.
+    """Learn from all labelled nodes but the share `val` of each class, which chooses the epoch.
 
     A class of at least five labelled nodes spares one or more of them, a smaller one none. Where
-    that leaves no node to choose with, the training nodes do it. There are no test nodes.
-
-    Args:
-        y: Class of every node, below 0 where unknown.
-        val: Share of the validation nodes; 0 lets the training nodes choose.
-        seed: Of the draw.
+    that leaves no node to choose with, the training nodes do it, and with a share of 0 too. There
+    are no test nodes.
     """
     if not 0 <= val < 1:
         raise DataError(f"The share of the validation nodes must be at least 0 and below 1: {val}.")
     order = _shuffled(y, seed)
     spared = []
-    for label in _classes(y):
-        members = order[y[order] == label]
-        can_spare = val > 0 and len(members) >= _FEWEST_TO_SPARE
-        number = min(max(1, round(val * len(members))), len(members) - 1) if can_spare else 0
-        spared.append(members[:number])
+    for nodes in _by_class(order, y).values():
+        can_spare = val > 0 and len(nodes) >= _FEWEST_TO_SPARE
+        number = min(max(1, round(val * len(nodes))), len(nodes) - 1) if can_spare else 0
+        spared.append(nodes[:number])
     chosen = torch.cat(spared)
     train = order[~torch.isin(order, chosen)]
     nobody = train[:0]
@@ -202,14 +185,9 @@ def split_for_validation(y: Tensor, *, val: float = 0.1, seed: int = 0) -> Split
 
 
 def split_from_masks(name: str, train: Tensor, val: Tensor, test: Tensor, index: int) -> Split:
-    """One of the splits that were published with a data set.
+    """One of the splits that were published with a data set, whose name stands in messages.
 
-    Args:
-        name: Of the data set, for messages.
-        train: Whether each node trains, a column for each split.
-        val: Whether it chooses the epoch.
-        test: Whether it tests. Some sets share one column among several splits.
-        index: Which of the splits.
+    The masks have a column for each split; some data sets share one column among several.
     """
     masks = train, val, test
     number = max(mask.size(1) for mask in masks)
@@ -218,6 +196,16 @@ def split_from_masks(name: str, train: Tensor, val: Tensor, test: Tensor, index:
     train, val, test = (mask[:, min(index, mask.size(1) - 1)].nonzero().view(-1) for mask in masks)
     label = "public" if number == 1 else f"public-{index}"
     return Split(label, train, val, test, is_published=True)
+
+
+def split_from_pyg(name: str, data: Any, index: int) -> Split | None:
+    """The published split in the masks of a PyG `Data`; None where it has no masks of its nodes."""
+    masks = [getattr(data, f"{part}_mask", None) for part in ("train", "val", "test")]
+    nodes = len(data.y)
+    if not all(isinstance(mask, Tensor) and len(mask) == nodes for mask in masks):
+        return None
+    train, val, test = (mask.view(nodes, -1) for mask in masks if mask is not None)
+    return split_from_masks(name, train, val, test, index)
 
 
 def _shuffled(y: Tensor, seed: int) -> Tensor:
@@ -230,14 +218,6 @@ def _shuffled(y: Tensor, seed: int) -> Tensor:
     return torch.from_numpy(np.random.default_rng(seed).permutation(labelled)).to(y.device)
 
 
-def _classes(y: Tensor) -> list[int]:
-    return sorted(set(y[y >= 0].tolist()))
-
-
-def _first(order: Tensor, y: Tensor, label: int, number: int) -> Tensor:
-    members = order[y[order] == label]
-    if len(members) < number:
-        raise DataError(
-            f"Class {label} has {len(members)} labelled nodes, fewer than the {number} asked for."
-        )
-    return members[:number]
+def _by_class(order: Tensor, y: Tensor) -> dict[int, Tensor]:
+    """The nodes of each class, in the order given."""
+    return {label: order[y[order] == label] for label in sorted(set(y[y >= 0].tolist()))}

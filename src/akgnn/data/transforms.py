@@ -1,12 +1,18 @@
-"""Functions from NodeData to NodeData."""
+"""What is done to features, whatever they come from: divided by row, sparse or dense."""
 
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import torch
+from scipy import sparse
 from torch import Tensor
 
-from akgnn.csr import CSR
+from akgnn.csr import CSR, rowptr_from_rows
 from akgnn.data.node_data import NodeData
+
+SPARSE_BELOW = 0.1
+"""Features with fewer non-zeros than this share are kept sparse."""
 
 
 def row_normalise(data: NodeData) -> NodeData:
@@ -16,7 +22,13 @@ def row_normalise(data: NodeData) -> NodeData:
 
 def rows_to_1(x: Tensor | CSR) -> Tensor | CSR:
     """Features divided by the sum of their row; rows that sum to 0 stay as they are."""
-    return _sparse_rows(x) if isinstance(x, CSR) else _dense_rows(x)
+    if isinstance(x, CSR):
+        value = torch.ones(x.num_entries, device=x.device) if x.value is None else x.value
+        total = value.new_zeros(x.shape[0]).index_add_(0, x.pattern.row, value)
+        total = torch.where(total == 0, 1, total)
+        return CSR(x.pattern, value / total[x.pattern.row])
+    total = x.sum(1, keepdim=True)
+    return torch.where(total == 0, x, x / torch.where(total == 0, 1, total))
 
 
 def dense_features(data: NodeData) -> NodeData:
@@ -24,13 +36,24 @@ def dense_features(data: NodeData) -> NodeData:
     return replace(data, x=data.x.to_dense()) if isinstance(data.x, CSR) else data
 
 
-def _dense_rows(x: Tensor) -> Tensor:
-    total = x.sum(1, keepdim=True)
-    return torch.where(total == 0, x, x / torch.where(total == 0, 1, total))
+def sparse_if_sparse(x: Tensor) -> Tensor | CSR:
+    """Features as CSR where most of them are 0, else as they are."""
+    where = x.nonzero()
+    if len(where) >= SPARSE_BELOW * x.numel():
+        return x
+    row, col = where.unbind(1)
+    value = x[row, col]
+    rows, columns = x.shape
+    is_binary = bool((value == 1).all())
+    rowptr = rowptr_from_rows(row, rows)
+    return CSR.from_arrays(rowptr, col, None if is_binary else value, (rows, columns))
 
 
-def _sparse_rows(x: CSR) -> CSR:
-    value = torch.ones(x.num_entries, device=x.device) if x.value is None else x.value
-    total = value.new_zeros(x.shape[0]).index_add_(0, x.pattern.row, value)
-    total = torch.where(total == 0, 1, total)
-    return CSR(x.pattern, value / total[x.pattern.row])
+def csr_from_scipy(matrix: Any) -> CSR:
+    """Features as CSR from a SciPy sparse matrix; repeated entries add up."""
+    matrix = sparse.csr_array(matrix, dtype=np.float32)
+    matrix.sum_duplicates()
+    value = None if (matrix.data == 1).all() else torch.from_numpy(matrix.data)
+    rowptr, col = (torch.from_numpy(a.astype(np.int64)) for a in (matrix.indptr, matrix.indices))
+    rows, columns = matrix.shape
+    return CSR.from_arrays(rowptr, col, value, (rows, columns))

@@ -7,19 +7,12 @@ from typing import Any
 import numpy as np
 
 from akgnn.errors import SettingsError
+from akgnn.runs.plan import Preset, load_preset
 from akgnn.settings import Settings, count, rate
-from akgnn.training.presets import Preset, load_preset
 
-# Arguments that are settings of the model or its training by the same name.
-_SETTINGS = (
-    "kernel",
-    "hidden_channels",
-    "num_layers",
-    "learning_rate",
-    "weight_decay",
-    "epochs",
-    "patience",
-)
+# Arguments that are settings by the same name.
+_MODEL_SETTINGS = ("kernel", "hidden_channels", "num_layers")
+_TRAIN_SETTINGS = ("learning_rate", "weight_decay", "epochs", "patience")
 _DROPOUTS = ("input_dropout", "transform_dropout", "layer_dropout", "classifier_dropout")
 
 
@@ -39,7 +32,9 @@ def plain_arguments(estimator: Any, names: Iterable[str]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A NumPy number, such as grids are made of, as Python's."""
+    """A NumPy number, such as grids are made of, as Python's; also inside of a mapping."""
+    if isinstance(value, Mapping):
+        return {name: plain(item) for name, item in value.items()}
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -50,7 +45,7 @@ def decide_settings(estimator: Any, *, has_graph: bool) -> Preset:
         name = "any-graph" if has_graph else "nearest-neighbours"
     preset = load_preset("akgnn", name, "")
     model = preset.to_dict()["model"]
-    given = plain_arguments(estimator, _SETTINGS)
+    given = plain_arguments(estimator, (*_MODEL_SETTINGS, *_TRAIN_SETTINGS))
     changes = {name: value for name, value in given.items() if value is not None}
     if estimator.kernel not in (None, model["kernel"]):
         # A start belongs to its kernel.
@@ -59,18 +54,13 @@ def decide_settings(estimator: Any, *, has_graph: bool) -> Preset:
         changes |= {name: plain(estimator.dropout) for name in _DROPOUTS if model[name] > 0}
     if not has_graph:
         changes["normalisation"] = "row"
-    changes |= _other_settings(estimator.settings)
+    other = {} if estimator.settings is None else plain(estimator.settings)
+    if not isinstance(other, dict):
+        raise SettingsError(f"settings must be a dictionary of settings by name, got {other!r}.")
+    changes |= other
     if not has_graph and changes["normalisation"] != "row":
         raise SettingsError(
             "Without a graph, rows are linked one way to their nearest neighbours, which needs "
             f"normalisation='row', got {changes['normalisation']!r}."
         )
     return preset.updated(changes)
-
-
-def _other_settings(settings: Any) -> dict[str, Any]:
-    if settings is None:
-        return {}
-    if not isinstance(settings, Mapping):
-        raise SettingsError(f"settings must be a dictionary of settings by name, got {settings!r}.")
-    return {name: plain(value) for name, value in settings.items()}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import torch
@@ -12,13 +12,11 @@ from torch import Tensor
 
 from akgnn.data.node_data import NodeData
 from akgnn.data.splits import split_for_validation
-from akgnn.errors import AkgnnError, DataError, MissingExtraError
-from akgnn.models.akgnn import AKGNN
-from akgnn.models.registry import build_model
-from akgnn.training.device import choose_device
-from akgnn.training.loop import FitResult
-from akgnn.training.many import fit_many
-from akgnn.training.presets import Preset
+from akgnn.errors import DataError, MissingExtraError
+from akgnn.machine.device import choose_device
+from akgnn.models.adaptive_network import AdaptiveNetwork
+from akgnn.runs.plan import Preset, RunPlan, RunSettings
+from akgnn.runs.train import train_run
 
 try:
     from sklearn.base import (
@@ -40,10 +38,15 @@ except ImportError as error:
 
 from akgnn.estimator.arguments import RowSettings, decide_settings, plain_arguments
 from akgnn.estimator.fitted import Fitted, undirected_if_needed
-from akgnn.estimator.inputs import as_features, as_graph, fingerprint
-from akgnn.estimator.labels import encode_labels, has_label, label_array, plain_labels
+from akgnn.estimator.inputs import as_features, as_graph, fingerprint, scaled
+from akgnn.estimator.labels import (
+    encode_labels,
+    has_label,
+    label_array,
+    plain_labels,
+    printable_name,
+)
 from akgnn.estimator.neighbours import Neighbours
-from akgnn.estimator.scaling import scaled
 
 # What tables may hold; others become the first.
 _DTYPES = (np.float64, np.float32)
@@ -66,7 +69,7 @@ class AKGNNClassifier(
         hidden_channels: Width of the hidden signals.
         num_layers: Number K of propagation layers.
         dropout: Rate in all places where the preset drops anything.
-        learning_rate: Of Adam.
+        learning_rate: Learning rate of Adam.
         weight_decay: L2 penalty on the weights.
         epochs: The most epochs.
         patience: Stop after so many epochs without a better validation score.
@@ -77,7 +80,7 @@ class AKGNNClassifier(
         validation_fraction: Share of the labelled rows of each class that choose the epoch. Classes
             of fewer than five give none; where nobody is left, or with 0, the training rows choose.
         settings: Any other settings of the model, its training or its strategy by name.
-        random_state: Of the validation rows, the initial weights and dropout.
+        random_state: Seed of the validation rows, the initial weights and dropout.
         device: auto, cpu, cuda or cuda:1.
 
     Attributes:
@@ -162,13 +165,20 @@ class AKGNNClassifier(
         else:
             preset = decide_settings(self, has_graph=graph is not None)
             data, parts = self._table_data(X, y, graph, preset, seed)
-        model, result = self._train(data, preset, seed)
-        self.fitted_ = Fitted(preset, model, **parts)
+        # The masks and weights depend on the seed alone, whatever the preset is called.
+        run = RunSettings(dataset=data.name, preset=self.preset, seed=seed)
+        trained = train_run(RunPlan(run, preset), data.to(choose_device(self.device)))
+        self.set_fitted(Fitted(trained, **parts))
+        return self
+
+    def set_fitted(self, fitted: Fitted) -> None:
+        """Take over what was learned."""
+        result = fitted.run.result
+        self.fitted_ = fitted
         self.lambda_max_ = np.array(result.lambda_max, dtype=np.float64)
         self.neighbour_share_ = np.array(result.neighbour_share, dtype=np.float64)
         self.history_ = {name: rows for name, rows in result.history.to_dict().items() if rows}
         self.best_epoch_ = result.best_epoch
-        return self
 
     def predict(self, X: Any, graph: Any = None) -> NDArray[Any]:  # noqa: N803
         """The likeliest class of every row.
@@ -183,12 +193,12 @@ class AKGNNClassifier(
 
     def predict_proba(self, X: Any, graph: Any = None) -> NDArray[np.float64]:  # noqa: N803
         """The probability of every class, a column each in the order of `classes_`."""
-        logits = self._ask(AKGNN.forward, X, graph)
+        logits = self._ask("forward", X, graph)
         return cast(NDArray[np.float64], logits.softmax(1).numpy())
 
     def transform(self, X: Any, graph: Any = None) -> NDArray[np.float64]:  # noqa: N803
         """The embedding of every row: what the classifier on top of the network sees."""
-        return cast(NDArray[np.float64], self._ask(AKGNN.embed, X, graph).numpy())
+        return cast(NDArray[np.float64], self._ask("embed", X, graph).numpy())
 
     def score(
         self,
@@ -242,7 +252,9 @@ class AKGNNClassifier(
     @property
     def _n_features_out(self) -> int:
         """Width of the embedding."""
-        return int(cast(Tensor, self.fitted_.model.classifier[0].weight).size(0))
+        return int(
+            cast(Tensor, cast(AdaptiveNetwork, self.fitted_.run.model).classifier[0].weight).size(0)
+        )
 
     def _table_data(
         self,
@@ -270,20 +282,10 @@ class AKGNNClassifier(
             parts |= {"graph": seen, "rows": fingerprint(given)}
         known = torch.tensor(codes)
         split = split_for_validation(known, val=options.validation_fraction, seed=seed)
-        names = tuple(str(label) for label in self.classes_.tolist())
+        names = tuple(printable_name(label) for label in self.classes_.tolist())
         return NodeData("table", as_features(x), known, seen, split, names), parts
 
-    def _train(self, data: NodeData, preset: Preset, seed: int) -> tuple[AKGNN, FitResult]:
-        data = data.to(choose_device(self.device))
-        sizes = data.num_features, data.num_classes
-        model = build_model("akgnn", preset.model, *sizes, seed=seed).to(data.y.device)
-        strategy = preset.strategy.build()
-        (outcome,) = fit_many([model], data, preset.training, seeds=[seed], strategy=strategy)
-        if isinstance(outcome, AkgnnError):
-            raise outcome
-        return cast(AKGNN, model.cpu().eval()), outcome
-
-    def _ask(self, method: Any, X: Any, graph: Any) -> Tensor:  # noqa: N803
+    def _ask(self, method: Literal["forward", "embed"], X: Any, graph: Any) -> Tensor:  # noqa: N803
         check_is_fitted(self)
         device = choose_device(self.device)
         if isinstance(X, NodeData):

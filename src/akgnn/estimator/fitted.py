@@ -1,9 +1,8 @@
 """What an estimator has learned, and how it is asked."""
 
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -11,12 +10,11 @@ from torch import Tensor
 from akgnn.csr import CSR
 from akgnn.data.node_data import NodeData
 from akgnn.errors import DataError
-from akgnn.estimator.inputs import as_features, as_graph, fingerprint
+from akgnn.estimator.inputs import Scaling, as_features, as_graph, fingerprint
 from akgnn.estimator.neighbours import Neighbours
-from akgnn.estimator.scaling import Scaling
 from akgnn.graph import Graph
-from akgnn.models.akgnn import AKGNN
-from akgnn.training.presets import Preset
+from akgnn.runs.plan import Preset
+from akgnn.runs.run import Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,20 +22,23 @@ class Fitted:
     """A trained model, and what is needed to show it other rows.
 
     Attributes:
-        preset: All settings.
-        model: With the best weights, on the CPU.
-        scaling: Of the columns, if they are scaled.
+        run: The training, with all settings and the model.
+        scaling: How columns are scaled, if they are.
         neighbours: The training table, where there was no graph.
         graph: The training graph, where there was one.
         rows: The fingerprint of the training table that came with a graph.
     """
 
-    preset: Preset
-    model: AKGNN
+    run: Run
     scaling: Scaling | None = None
     neighbours: Neighbours | None = None
     graph: Graph | None = None
     rows: str | None = None
+
+    @property
+    def preset(self) -> Preset:
+        """All settings."""
+        return self.run.plan.preset
 
     def place(self, x: Any, graph: Any) -> "Placed":
         """Rows of features on the graph that they are seen on: given, known or of neighbours."""
@@ -53,9 +54,8 @@ class Fitted:
             rows, attached = self.neighbours.attach(x)
             # With more digits, so that a row's answer is the same in every batch.
             dtype = torch.float64
-            return Placed(
-                as_features(rows, dtype), attached, dtype, first=rows.shape[0] - x.shape[0]
-            )
+            first = rows.shape[0] - x.shape[0]
+            return Placed(as_features(rows, dtype), attached, dtype, first)
         if graph is not None:
             seen = undirected_if_needed(as_graph(graph, x.shape[0]), self.preset)
             return Placed(as_features(x), seen)
@@ -79,10 +79,12 @@ class Fitted:
         return Placed(x, undirected_if_needed(data.graph, self.preset))
 
     @torch.no_grad()
-    def ask(self, placed: "Placed", device: torch.device, method: Callable[..., Tensor]) -> Tensor:
-        """What a method of the model, `AKGNN.forward` or `AKGNN.embed`, says of the rows."""
-        model = deepcopy(self.model).to(device, placed.dtype)
-        out = method(model, placed.x.to(device), placed.graph.to(device))
+    def ask(
+        self, placed: "Placed", device: torch.device, method: Literal["forward", "embed"]
+    ) -> Tensor:
+        """What a method of the model says of the rows."""
+        model = deepcopy(self.run.model).to(device, placed.dtype)
+        out: Tensor = getattr(model, method)(placed.x.to(device), placed.graph.to(device))
         return out[placed.first :].double().cpu()
 
 

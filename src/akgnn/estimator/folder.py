@@ -1,135 +1,314 @@
-"""The folder of a fitted estimator: `estimator.json` and the tensors beside it.
+"""Fitted estimators in run folders.
 
-Nothing in it can run, and everything is checked when read, as if a stranger had written it. The
-JSON holds the SHA-256 of its own content and of the tensors' file, which it names, and is written
-last: a kill at any moment leaves the old estimator or the new one.
+An estimator is a run with what it needs to be shown other rows: its arguments, classes and scaling,
+and the training table or graph. Nothing in the folder can run, and everything is checked when read,
+as if a stranger had written it.
 """
 
 import hashlib
 import json
+import math
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from safetensors import SafetensorError
-from safetensors.torch import load as load_tensors
-from safetensors.torch import save as save_tensors
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+from torch import Tensor
 
-from akgnn.errors import CheckpointError, RunFolderError, SettingsError
-from akgnn.estimator.record import Tensors, describe, restore
-from akgnn.training.atomic_write import atomic_write
-from akgnn.training.record import reading, text
-from akgnn.training.run import versions
+from akgnn.codec import from_json, integer, printable_text, reading
+from akgnn.csr import CSR
+from akgnn.errors import CheckpointError, SettingsError
+from akgnn.estimator.arguments import plain_arguments
+from akgnn.estimator.fitted import Fitted
+from akgnn.estimator.inputs import Scaling, as_features
+from akgnn.estimator.labels import printable_name
+from akgnn.estimator.neighbours import Neighbours
+from akgnn.files import read_json
+from akgnn.graph import Graph
+from akgnn.machine.provenance import versions
+from akgnn.models.akgnn import AKGNN
+from akgnn.runs.folder import FINAL_WEIGHTS, RUN_FILE, RunFolder, read_tensors
+from akgnn.runs.plan import default_settings
+from akgnn.runs.run import EXTRA_TENSORS, Run, read_run
 
 if TYPE_CHECKING:
     from akgnn.estimator.classifier import AKGNNClassifier
 
-RECORD_FILE = "estimator.json"
-_FORMAT, _VERSION = "akgnn-estimator", 1
-# Nothing else is looked for, so that no path leads out of the folder.
-_TENSORS_NAME = re.compile(r"tensors-[0-9a-f]{16}\.safetensors")
+Tensors = dict[str, Tensor]
+
+# The file and the format of estimators from before they were kept as runs are.
+_OLD_FILE, _OLD_FORMAT = "estimator.json", "akgnn-estimator-1"
+# What classes may be, beside text.
+_NUMBERS = frozenset(
+    ["bool", "float32", "float64"]
+    + [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+)
 
 
-def write_estimator(folder: Path, estimator: "AKGNNClassifier") -> None:
+@dataclass(frozen=True)
+class _Content:
+    """What `run.json` says of an estimator beside its run.
+
+    Attributes:
+        arguments: The constructor's arguments.
+        classes: Their type under `kind`, and the `labels`.
+        feature_names: Names of the columns, if they had any.
+        metric: Which rows are near, where there was no graph.
+        rows: Fingerprint of the training table that came with a graph.
+    """
+
+    arguments: dict[str, Any]
+    classes: dict[str, Any]
+    feature_names: Any
+    metric: str | None
+    rows: str | None
+
+
+def write_estimator(path: Path, estimator: "AKGNNClassifier") -> None:
     """Put a fitted estimator into a folder, in place of the one it may hold."""
-    content, tensors = describe(estimator)
-    blob = save_tensors(tensors)
-    sha256 = hashlib.sha256(blob).hexdigest()
-    content |= {
+    run, folder = estimator.fitted_.run, RunFolder(path)
+    content = {
+        "settings": run.plan.to_dict(),
+        "data": run.facts.to_dict(),
         "versions": versions(),
-        "tensors": {"file": f"tensors-{sha256[:16]}.safetensors", "sha256": sha256},
+        "status": "finished",
+        "result": run.result.to_dict(),
+        "history": run.result.history.to_dict(),
+        "estimator": _described(estimator),
     }
     try:
-        digest = _digest(content)
+        json.dumps(content["estimator"], allow_nan=False)
     except (TypeError, ValueError) as error:
         raise SettingsError(
             f"The estimator has an argument or label that JSON cannot hold: {error}."
         ) from error
-    _prepare(folder)
-    atomic_write(folder / content["tensors"]["file"], blob)
-    record = {"format": f"{_FORMAT}-{_VERSION}", "sha256": digest, "content": content}
-    atomic_write(folder / RECORD_FILE, (json.dumps(record, indent=1) + "\n").encode())
-    for old in [*folder.glob("tensors-*.safetensors"), *folder.glob(".tmp-*")]:
-        if old.name != content["tensors"]["file"]:
-            old.unlink(missing_ok=True)
+    holds_estimator = folder.holds_run() and "estimator" in folder.read()
+    if not holds_estimator and not (path / _OLD_FILE).is_file():
+        folder.prepare()
+    tensors = dict(run.model.state_dict()) | {
+        f"{EXTRA_TENSORS}{name}": tensor for name, tensor in _tensors(estimator.fitted_).items()
+    }
+    digest = hashlib.sha256(b"".join(t.contiguous().numpy().tobytes() for t in tensors.values()))
+    # Another name than that of the estimator that is replaced.
+    folder.write(content, tensors, f"{digest.hexdigest()[:16]}-{FINAL_WEIGHTS}")
+    (path / _OLD_FILE).unlink(missing_ok=True)
 
 
-def read_estimator(folder: Path, kind: type["AKGNNClassifier"]) -> "AKGNNClassifier":
-    """The estimator that a folder holds; a `CheckpointError` says what is wrong with it."""
-    content = _read_record(folder / RECORD_FILE)
-    with reading(folder):
-        entry = content["tensors"]
-        return restore(content, _read_tensors(folder, entry["file"], entry["sha256"]), kind)
+def read_estimator(path: Path, kind: type["AKGNNClassifier"]) -> "AKGNNClassifier":
+    """The estimator that a folder holds, written by this version or an earlier one."""
+    folder = RunFolder(path)
+    if folder.holds_run():
+        content = folder.read()
+        if "estimator" not in content:
+            raise CheckpointError(f"{path} holds a run and no estimator; akgnn.load_run reads it.")
+        tensors = folder.read_weights(content)
+    elif (path / _OLD_FILE).is_file():
+        content, tensors = _read_old(path)
+    else:
+        raise CheckpointError(f"{path} holds no estimator: there is no {RUN_FILE} in it.")
+    with reading(path):
+        for name, tensor in tensors.items():
+            if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+                raise ValueError(f"the tensor {name!r} holds numbers that are not finite")
+        run = read_run(folder, content).with_weights(tensors)
+        return _restored(from_json(_Content, content["estimator"]), run, tensors, kind)
 
 
-def _prepare(folder: Path) -> None:
-    """Make the folder; refuse one that holds something else."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        names = {item.name for item in folder.iterdir()}
-    except OSError as error:
-        raise RunFolderError(f"Cannot write to {folder}: {error.strerror or error}.") from error
-    if RECORD_FILE not in names and any(
-        not name.startswith((".tmp-", "tensors-")) for name in names
-    ):
-        raise RunFolderError(f"{folder} holds other files; choose an empty or a new folder.")
+def _described(estimator: "AKGNNClassifier") -> dict[str, Any]:
+    fitted, names = estimator.fitted_, getattr(estimator, "feature_names_in_", None)
+    arguments = plain_arguments(estimator, estimator.get_params(deep=False))
+    if isinstance(arguments["random_state"], np.random.RandomState):
+        # A generator is not kept.
+        arguments["random_state"] = None
+    return {
+        "arguments": arguments,
+        "classes": {"kind": _kind(estimator.classes_), "labels": estimator.classes_.tolist()},
+        "feature_names": None if names is None else names.tolist(),
+        "metric": None if fitted.neighbours is None else fitted.neighbours.metric,
+        "rows": fitted.rows,
+    }
 
 
-def _read_record(file: Path) -> dict[str, Any]:
-    if not file.exists():
-        raise CheckpointError(f"{file.parent} holds no estimator: there is no {file.name} in it.")
-    try:
-        record = json.loads(_read(file).decode("utf-8"), parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{file} is damaged: {error}.") from error
-    with reading(file.parent):
-        _check_format(file, text(record["format"]))
-        content, sha256 = record["content"], text(record["sha256"])
-        if not isinstance(content, dict) or _digest(content) != sha256:
+def _tensors(fitted: Fitted) -> Tensors:
+    tensors: Tensors = {}
+    if fitted.scaling is not None:
+        tensors["scaling/mean"] = torch.tensor(fitted.scaling.mean)
+        tensors["scaling/scale"] = torch.tensor(fitted.scaling.scale)
+    if fitted.neighbours is not None:
+        tensors["nearest"] = torch.tensor(fitted.neighbours.nearest)
+        table = as_features(fitted.neighbours.rows, torch.float64)
+        tensors |= _matrix_tensors("table", table) if isinstance(table, CSR) else {"table": table}
+    if fitted.graph is not None:
+        tensors |= _matrix_tensors("graph", fitted.graph.adjacency)
+    return tensors
+
+
+def _restored(
+    content: _Content, run: Run, tensors: Mapping[str, Tensor], kind: type["AKGNNClassifier"]
+) -> "AKGNNClassifier":
+    """The estimator; whatever does not fit is an error that `reading` makes readable."""
+    if set(content.arguments) != set(kind().get_params()):
+        raise ValueError("its arguments are not those of AKGNNClassifier")
+    own = {
+        name.removeprefix(EXTRA_TENSORS): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(EXTRA_TENSORS)
+    }
+    estimator = kind(**content.arguments)
+    estimator.classes_ = _parse_classes(content.classes)
+    if len(estimator.classes_) != len(run.facts.class_names):
+        raise ValueError("the classes are not as many as the model's")
+    estimator.n_features_in_ = run.facts.num_features
+    if content.feature_names is not None:
+        names = [_plain_text(name) for name in content.feature_names]
+        if len(names) != estimator.n_features_in_:
+            raise ValueError(f"{len(names)} names for {estimator.n_features_in_} features")
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    estimator.set_fitted(_parse_fitted(content, own, run))
+    return estimator
+
+
+def _parse_fitted(content: _Content, tensors: Tensors, run: Run) -> Fitted:
+    number = run.facts.num_features
+    # Checks the weights too, which nothing else has looked at yet.
+    if not isinstance(run.model, AKGNN):
+        raise ValueError(f"its model is {run.plan.run.model}, not akgnn")
+    scaling, neighbours, graph = None, None, None
+    if "scaling/mean" in tensors:
+        mean, scale = (_array(tensors[f"scaling/{n}"], torch.float64) for n in ("mean", "scale"))
+        if mean.shape != (number,) or scale.shape != (number,) or not (scale > 0).all():
+            raise ValueError("the scaling does not fit the features")
+        scaling = Scaling(mean, scale)
+    if content.metric is not None:
+        rows = _parse_table(tensors)
+        nearest = _array(tensors["nearest"], torch.int64)
+        if rows.ndim != 2 or rows.shape[1] != number:
+            raise ValueError("the training table does not fit the features")
+        if nearest.ndim != 2 or not nearest.shape[1] < len(nearest) == rows.shape[0]:
+            raise ValueError("the neighbours do not fit the training table")
+        neighbours = Neighbours(rows, nearest, content.metric)
+        # Checks that the neighbours are rows of the table.
+        neighbours.graph()
+    if "graph/rowptr" in tensors:
+        graph = Graph(_parse_matrix("graph", tensors))
+    return Fitted(run, scaling, neighbours, graph, content.rows)
+
+
+def _read_old(path: Path) -> tuple[dict[str, Any], Tensors]:
+    """An estimator from before they were kept as runs are, as if it had been."""
+    file = path / _OLD_FILE
+    record = read_json(file)
+    with reading(path):
+        form, sha256 = (printable_text(record[name], name) for name in ("format", "sha256"))
+        if form != _OLD_FORMAT:
+            raise CheckpointError(f"{file} was not written by AKGNNClassifier.save: {form!r}.")
+        old = record["content"]
+        written = json.dumps(old, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        if hashlib.sha256(written.encode()).hexdigest() != sha256:
             raise CheckpointError(f"{file} is damaged: its content is not what its SHA-256 says.")
-    return content
+        name = printable_text(old["tensors"]["file"], "file")
+        # Nothing else is looked for, so that no path leads out of the folder.
+        if not re.fullmatch(r"tensors-[0-9a-f]{16}\.safetensors", name):
+            raise CheckpointError(f"{file} names {name!r}, which is no tensors' file.")
+        tensors = read_tensors(path / name, printable_text(old["tensors"]["sha256"], "sha256"))
+        # Today the model's tensors have their own names, and others say what they belong to.
+        own = f"{EXTRA_TENSORS}model/"
+        renamed = {f"{EXTRA_TENSORS}{n}".removeprefix(own): t for n, t in tensors.items()}
+        return _as_run(old), renamed
 
 
-def _check_format(file: Path, found: str) -> None:
-    kind, _, version = found.rpartition("-")
-    if kind != _FORMAT or not re.fullmatch(r"[0-9]{1,9}", version):
-        raise CheckpointError(f"{file} was not written by AKGNNClassifier.save: it says {found!r}.")
-    if int(version) > _VERSION:
-        raise CheckpointError(
-            f"{file} was written by a newer akgnn: its format is {found}, and this one reads "
-            f"{_FORMAT}-{_VERSION}. Update akgnn to load it."
-        )
-    if int(version) != _VERSION:
-        raise CheckpointError(f"{file} has the format {found}, which was never in use.")
+def _as_run(old: Mapping[str, Any]) -> dict[str, Any]:
+    """What `run.json` would say of an old estimator; what it did not keep is NaN or 0."""
+    names, best = ("val_accuracy", "val_loss", "train_accuracy"), integer(old["best_epoch"]) - 1
+    history = dict(old["history"])
+    history.setdefault("lambda_max", [[] for _ in history["val_loss"]])
+    run = {"dataset": "table", "model": "akgnn", "preset": "any-graph"}
+    preset = default_settings("akgnn").updated_by_kind(old["settings"])
+    return {
+        "settings": {"run": run, **preset.to_dict()},
+        "data": {
+            "name": "table",
+            "num_nodes": 0,
+            "num_edges": 0,
+            "num_features": old["num_features"],
+            "class_names": [printable_name(label) for label in old["classes"]["labels"]],
+            "split": "unknown",
+            "source": {},
+        },
+        "result": {
+            "test_accuracy": math.nan,
+            **{name: history[name][best] for name in names},
+            "best_epoch": old["best_epoch"],
+            "epochs": len(history["val_loss"]),
+            "seconds": 0.0,
+            "lambda_max": old["lambda_max"],
+            "neighbour_share": old["neighbour_share"],
+        },
+        "history": history,
+        "estimator": {
+            name: old[name] for name in ("arguments", "classes", "feature_names", "metric", "rows")
+        },
+    }
 
 
-def _read_tensors(folder: Path, name: Any, sha256: Any) -> Tensors:
-    if not _TENSORS_NAME.fullmatch(text(name)):
-        raise CheckpointError(f"{folder / RECORD_FILE} names {name!r}, which is no tensors' file.")
-    blob = _read(folder / name)
-    if hashlib.sha256(blob).hexdigest() != text(sha256):
-        raise CheckpointError(f"{folder / name} is damaged: its SHA-256 is not {RECORD_FILE}'s.")
-    try:
-        return dict(load_tensors(blob))
-    except SafetensorError as error:
-        raise CheckpointError(f"{folder / name} is not a safetensors file: {error}.") from error
+def _kind(classes: NDArray[Any]) -> str:
+    kind = "text" if classes.dtype.kind in "UT" else classes.dtype.name
+    if kind not in _NUMBERS | {"text"}:
+        raise SettingsError(f"Classes of {classes.dtype} cannot be kept in a folder.")
+    return kind
 
 
-def _read(file: Path) -> bytes:
-    # A pipe or a device would never end.
-    if not file.is_file():
-        raise CheckpointError(f"{file} is missing, or is no file.")
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise CheckpointError(f"{file} cannot be read: {error.strerror or error}.") from error
+def _parse_classes(content: Mapping[str, Any]) -> NDArray[Any]:
+    kind, labels = printable_text(content["kind"], "kind"), content["labels"]
+    if not isinstance(labels, list) or not labels or kind not in _NUMBERS | {"text"}:
+        raise ValueError("the classes are no list of text or numbers")
+    if kind == "text":
+        classes = np.array([_plain_text(label) for label in labels])
+    else:
+        classes = np.array(labels, dtype=kind)
+    if classes.ndim != 1 or classes.tolist() != labels or len(set(labels)) != len(labels):
+        raise ValueError(f"the classes are not {kind}, or are listed twice")
+    return classes
 
 
-def _digest(content: dict[str, Any]) -> str:
-    """The SHA-256 of what the content says, however it is laid out."""
-    written = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(written.encode()).hexdigest()
+def _plain_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is not text")
+    return value
 
 
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not a number")
+def _parse_table(tensors: Tensors) -> Any:
+    if "table" in tensors:
+        return _array(tensors["table"], torch.float64)
+    matrix = _parse_matrix("table", tensors)
+    pattern = matrix.pattern
+    if matrix.value is None or matrix.value.dtype != torch.float64:
+        raise ValueError("the training table must hold float64")
+    parts = matrix.value.numpy(), pattern.col.numpy(), pattern.rowptr.numpy()
+    return sparse.csr_array(parts, shape=matrix.shape)
+
+
+def _matrix_tensors(name: str, matrix: CSR) -> Tensors:
+    pattern = matrix.pattern
+    parts = {"rowptr": pattern.rowptr, "col": pattern.col, "shape": torch.tensor(matrix.shape)}
+    if matrix.value is not None:
+        parts["value"] = matrix.value
+    return {f"{name}/{part}": tensor for part, tensor in parts.items()}
+
+
+def _parse_matrix(name: str, tensors: Tensors) -> CSR:
+    rows, columns = (integer(size) for size in tensors[f"{name}/shape"].tolist())
+    rowptr, col = tensors[f"{name}/rowptr"], tensors[f"{name}/col"]
+    return CSR.from_arrays(rowptr, col, tensors.get(f"{name}/value"), (rows, columns))
+
+
+def _array(tensor: Tensor, dtype: torch.dtype) -> NDArray[Any]:
+    if tensor.dtype != dtype:
+        raise ValueError(f"a tensor holds {tensor.dtype} where {dtype} is expected")
+    array: NDArray[Any] = tensor.numpy()
+    return array

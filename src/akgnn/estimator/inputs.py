@@ -1,15 +1,17 @@
-"""What people hand in, as tensors and graphs."""
+"""What people hand in, as graphs and tensors, and columns brought to mean 0 and variance 1."""
 
 import hashlib
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
 from akgnn.csr import CSR, Pattern
-from akgnn.errors import DataError
+from akgnn.errors import DataError, SettingsError
 from akgnn.graph import Graph
 
 _KINDS = (
@@ -63,19 +65,24 @@ def as_features(x: Any, dtype: torch.dtype = torch.float32) -> Tensor | CSR:
     """A NumPy array as a tensor, a SciPy matrix as CSR; both copied."""
     if not is_sparse(x):
         return torch.tensor(x, dtype=dtype)
-    rows: Any = sparse.csr_array(x, copy=True)
-    rows.sum_duplicates()
+    rows = _csr(x)
     rowptr, col = (torch.tensor(index, dtype=torch.int64) for index in (rows.indptr, rows.indices))
     value = torch.tensor(rows.data, dtype=dtype)
     return CSR(Pattern(rowptr, col, rows.shape, copy=False), value)
+
+
+def _csr(x: Any) -> Any:
+    """A copy with sorted rows and no repeated entries."""
+    rows = sparse.csr_array(x, copy=True)
+    rows.sum_duplicates()
+    return rows
 
 
 def fingerprint(x: Any) -> str:
     """The SHA-256 of an array or sparse matrix: equal for equal rows in the same order."""
     digest = hashlib.sha256(repr(x.shape).encode())
     if is_sparse(x):
-        rows: Any = sparse.csr_array(x, copy=True)
-        rows.sum_duplicates()
+        rows = _csr(x)
         rows.eliminate_zeros()
         arrays = [rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data]
     else:
@@ -84,3 +91,45 @@ def fingerprint(x: Any) -> str:
         # -0 is 0.
         digest.update(np.ascontiguousarray(array + 0).tobytes())
     return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """What is subtracted from each column of a table, and what it is divided by."""
+
+    mean: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, x: NDArray[np.float64]) -> "Scaling":
+        """The scaling that a table asks for."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, scale = x.mean(axis=0), x.std(axis=0)
+        too_large = np.flatnonzero(~np.isfinite(scale))
+        if len(too_large):
+            raise DataError(f"Column {too_large[0]} of X holds numbers too large to be scaled.")
+        # The deviation of a column of one value is 0, or a rounding error.
+        scale[scale <= 1e-12 * np.abs(mean)] = 1.0
+        return cls(mean, scale)
+
+    def apply(self, x: Any) -> NDArray[np.float64]:
+        """The table scaled, written out with its zeros."""
+        dense = x.toarray() if is_sparse(x) else x
+        scaled: NDArray[np.float64] = (dense - self.mean) / self.scale
+        return scaled
+
+
+def scaled(x: Any, standardize: bool | None, *, has_graph: bool) -> tuple[Any, Scaling | None]:
+    """The table as the model is to see it, and the scaling if there is any.
+
+    Unless `standardize` says so, dense tables are scaled that have no graph. Without a graph rows
+    become float64, in which distances are measured.
+    """
+    if standardize and is_sparse(x):
+        raise SettingsError("standardize=True would fill a sparse X with numbers other than 0.")
+    if standardize is None:
+        standardize = not is_sparse(x) and not has_graph
+    if not standardize:
+        return (x if has_graph else x.astype(np.float64)), None
+    scaling = Scaling.of(x.astype(np.float64))
+    return scaling.apply(x), scaling

@@ -9,9 +9,9 @@ from akgnn.errors import DataError
 from akgnn.estimator.arguments import plain
 
 UNKNOWN = -1
-"""The code of a label that is not known, and how people mark one in whole numbers."""
+"""The code of a label that is not known, and how people mark one in integers."""
 
-_EXPECTED = "expected whole numbers, text or true and false, with None, NaN or -1 where unknown"
+_EXPECTED = "expected integers, text or true and false, with None, NaN or -1 where unknown"
 
 
 def label_array(y: Any) -> Any:
@@ -24,9 +24,6 @@ def encode_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
     None and NaN mark a row without a label, and so does -1, unless -1 and 1 are all there is: these
     two are the usual names of two classes, and one class alone would leave nothing to learn.
-
-    Args:
-        y: One label a row.
     """
     present = plain_labels(y[~_is_missing(y)])
     _check_kind(present)
@@ -86,3 +83,9 @@ def _check_kind(known: NDArray[Any]) -> None:
                 f"Unknown label type: continuous, y holds {fractions[0]}; {_EXPECTED}. "
                 "A number to be predicted is a task for regression."
             )
+
+
+def printable_name(label: object) -> str:
+    """The name of a class for records, which hold no control characters."""
+    text = str(label)
+    return text if text.isprintable() else repr(text)[1:-1]

@@ -59,12 +59,10 @@ class Neighbours:
 
         A row that stands in the training table has the neighbours of its twin there.
         """
-        rows: Rows
         if is_sparse(self.rows):
-            rows = sparse.csr_array(sparse.vstack([self.rows, sparse.csr_array(new)]))
+            rows: Rows = sparse.csr_array(sparse.vstack([self.rows, sparse.csr_array(new)]))
         else:
-            dense = new.toarray() if is_sparse(new) else new
-            rows = np.concatenate([self.rows, dense])
+            rows = np.concatenate([self.rows, new.toarray() if is_sparse(new) else new])
         near = self._nearest_to(rows[len(self.nearest) :])
         return rows, _graph_of(np.concatenate([self.nearest, near]))
 

@@ -1,1 +1,8 @@
 """Experiments: what to measure (specs), the runner, the records, and statistics over them."""
+
+# The specs that come along: what the paper has, in its order, and the others by the alphabet.
+PAPER = ("table1", "ablation", "loss", "lambda", "depth", "splits")
+OTHERS = (
+    "consistency", "direction", "heterophily", "homophily", "kernels", "patience", "searched",
+)  # fmt: skip
+SPECS = (*PAPER, *OTHERS)

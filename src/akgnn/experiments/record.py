@@ -1,17 +1,17 @@
 """Records: one run of an experiment, as one line of JSON."""
 
-import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, get_type_hints
 
+from akgnn.codec import from_json
 from akgnn.data.node_data import NodeData
+from akgnn.files import json_text, parse_json
+from akgnn.runs.plan import RunPlan
+from akgnn.runs.run import DataFacts, Run
 from akgnn.training.history import History
-from akgnn.training.plan import RunPlan
-from akgnn.training.record import number, numbers, parse_data, parse_history, parse_starts, text
-from akgnn.training.run import RunResult, metrics_of
-from akgnn.training.starts import TriedStart
+from akgnn.training.state import RestartResult
 
 FORMAT = "akgnn-record-1"
 # In the name of a split whose test nodes were taken away.
@@ -25,8 +25,8 @@ class Record:
     Attributes:
         plan: All settings, with the seed.
         error: Why the run failed; None where it finished.
-        data: Description of the data, with the split's fingerprint; empty where it failed.
-        versions: Of everything that computes.
+        data: What is known of the data, with the split's fingerprint; None where it failed.
+        versions: Versions of everything that computes.
         environment: Device, threads, when the run ended, and how many trained side by side.
         metrics: Accuracies, losses and epochs by name; empty where it failed.
         lambda_max: λ of every layer at the best epoch.
@@ -39,21 +39,21 @@ class Record:
 
     plan: RunPlan
     error: str | None
-    data: Mapping[str, Any]
+    data: DataFacts | None
     versions: Mapping[str, str]
     environment: Mapping[str, Any]
     metrics: Mapping[str, float]
     lambda_max: tuple[float, ...]
     neighbour_share: tuple[float, ...]
-    starts: tuple[TriedStart, ...]
+    starts: tuple[RestartResult, ...]
     seconds: float
     peak_memory: float
     history: History | None
 
     @property
     def seed(self) -> int:
-        """Of the run."""
-        return self.plan.which.seed
+        """The seed of the run."""
+        return self.plan.run.seed
 
     @property
     def is_finished(self) -> bool:
@@ -63,7 +63,7 @@ class Record:
     @property
     def is_search(self) -> bool:
         """Whether the test nodes were taken away before training."""
-        return _WITHOUT_TEST in self.data.get("split", "")
+        return self.data is not None and _WITHOUT_TEST in self.data.split
 
     @property
     def test_accuracy(self) -> float:
@@ -76,67 +76,61 @@ class Record:
 
     def to_line(self) -> str:
         """One line of JSON; NaN becomes null."""
-        values = {name: getattr(self, name) for name in _PLAIN}
-        metrics = {name: _rounded(value) for name, value in self.metrics.items()}
         content = {
             "format": FORMAT,
             "settings": self.plan.to_dict(),
-            **values,
-            "metrics": metrics,
+            "error": self.error,
+            "data": {} if self.data is None else self.data.to_dict(),
+            "versions": dict(self.versions),
+            "environment": dict(self.environment),
+            "seconds": self.seconds,
+            "peak_memory": self.peak_memory,
+            "metrics": {name: _rounded(value) for name, value in self.metrics.items()},
             "lambda_max": [_rounded(value) for value in self.lambda_max],
             "neighbour_share": [_rounded(value) for value in self.neighbour_share],
-            "starts": [asdict(start) for start in self.starts],
+            "starts": [restart.to_dict() for restart in self.starts],
             "history": None if self.history is None else _short(self.history),
         }
-        return json.dumps(content, allow_nan=False)
+        return json_text(content)
 
     @classmethod
     def from_line(cls, line: str) -> "Record":
         """Read a line as if a stranger had written it; whatever does not fit is an error."""
-        content = json.loads(line)
+        content = parse_json(line)
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise ValueError("it was not written by this version of akgnn")
-        error, history = content["error"], content["history"]
-        return cls(
-            plan=RunPlan.from_record(content),
-            error=None if error is None else text(error),
-            data=parse_data(content["data"]) if content["data"] else {},
-            versions={text(key): text(value) for key, value in content["versions"].items()},
-            environment={text(key): value for key, value in content["environment"].items()},
-            metrics={text(key): number(value) for key, value in content["metrics"].items()},
-            lambda_max=tuple(numbers(content["lambda_max"])),
-            neighbour_share=tuple(numbers(content.get("neighbour_share", []))),
-            starts=parse_starts(content.get("starts", [])),
-            seconds=number(content["seconds"]),
-            peak_memory=number(content["peak_memory"]),
-            history=None if history is None else parse_history(history),
-        )
+        # Failed runs have no data, and old ones neither shares nor restarts.
+        content = {"neighbour_share": [], "starts": [], **content, "data": content["data"] or None}
+        kinds = get_type_hints(cls)
+        values = {
+            item.name: from_json(kinds[item.name], content[item.name], item.name)
+            for item in fields(cls)
+            if item.name != "plan"
+        }
+        return cls(plan=RunPlan.from_dict(content["settings"]), **values)
 
     def without_history(self) -> "Record":
         """The same without its epochs."""
         return replace(self, history=None)
 
 
-_PLAIN = ("error", "data", "versions", "environment", "seconds", "peak_memory")
-
-
 def finished_record(
-    result: RunResult, *, versions: Mapping[str, str], environment: Mapping[str, Any], memory: float
+    result: Run, *, versions: Mapping[str, str], environment: Mapping[str, Any], memory: float
 ) -> Record:
     """The record of a run that came to a result, with its history."""
     return Record(
         plan=result.plan,
         error=None,
-        data=result.data,
+        data=result.facts,
         versions=versions,
         environment=environment,
-        metrics=metrics_of(result.fit),
-        lambda_max=result.fit.lambda_max,
-        neighbour_share=result.fit.neighbour_share,
-        starts=result.fit.starts,
-        seconds=round(result.fit.seconds, 3),
+        metrics=result.result.metrics,
+        lambda_max=result.result.lambda_max,
+        neighbour_share=result.result.neighbour_share,
+        starts=result.result.restarts,
+        seconds=round(result.result.seconds, 3),
         peak_memory=memory,
-        history=result.fit.history,
+        history=result.result.history,
     )
 
 
@@ -145,7 +139,7 @@ def failed_record(
 ) -> Record:
     """The record of a run that came to nothing."""
     printable = "".join(char if char.isprintable() else " " for char in error)
-    return Record(plan, printable, {}, versions, environment, {}, (), (), (), 0.0, 0.0, None)
+    return Record(plan, printable, None, versions, environment, {}, (), (), (), 0.0, 0.0, None)
 
 
 def without_test(data: NodeData) -> NodeData:

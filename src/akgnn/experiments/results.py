@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from akgnn.experiments.record import Record
-from akgnn.experiments.spec import Cell, Spec
-from akgnn.training.plan import RunPlan
-from akgnn.training.summary import Summary, summarise
+from akgnn.experiments.spec import Cell, Spec, shown_name
+from akgnn.experiments.statistics import Comparison, Summary, compare, corrected, summarise
+from akgnn.runs.plan import RunPlan
+from akgnn.training.metrics import METRICS
 
 
 @dataclass(frozen=True)
@@ -62,3 +63,92 @@ def collect(spec: Spec, records: Sequence[Record]) -> list[CellResult]:
 
 def _worth(record: Record) -> tuple[bool, bool]:
     return record.is_finished, record.history is not None
+
+
+def against_row(results: Sequence[CellResult], label: str) -> dict[tuple[str, str], Comparison]:
+    """Compare the row called `label` with every other row, by (label of the other, data set).
+
+    The comparisons on one data set are one family for Holm's correction.
+    """
+    compared: dict[tuple[str, str], Comparison] = {}
+    for dataset in dict.fromkeys(result.cell.dataset for result in results):
+        here = {r.cell.row.label: r for r in results if r.cell.dataset == dataset}
+        others = [name for name in here if name != label]
+        if label not in here:
+            continue
+        family = [compare(here[label].scores, here[name].scores) for name in others]
+        for name, comparison in zip(others, corrected(family), strict=True):
+            compared[name, dataset] = comparison
+    return compared
+
+
+def table_of_texts(spec: Spec, results: Sequence[CellResult]) -> list[list[str]]:
+    """The headings, then a line for each row and grid point with a column for each data set."""
+    lines: dict[tuple[str, ...], dict[str, str]] = {}
+    for result in results:
+        cell = result.cell
+        key = (cell.row.label, *(str(value) for value in cell.point.values()))
+        lines.setdefault(key, {})[cell.dataset] = _shown(result)
+    varied = ("K" if name == "num_layers" else name for name in results[0].cell.point)
+    head = ["", *varied, *_headings(results)]
+    return [head, *([*key, *(line[name] for name in spec.datasets)] for key, line in lines.items())]
+
+
+def markdown_table(spec: Spec, results: Sequence[CellResult]) -> str:
+    """The same in Markdown."""
+    return _as_markdown(table_of_texts(spec, results))
+
+
+def markdown_comparison(results: Sequence[CellResult]) -> str:
+    """The first row against every other on each data set, in Markdown.
+
+    A cell holds the mean difference, first minus other, its 95 % interval, and the verdict of both
+    corrected tests.
+    """
+    label = results[0].cell.row.label
+    compared = against_row(results, label)
+    datasets = list(dict.fromkeys(dataset for _, dataset in compared))
+    here = [result for result in results if result.cell.dataset in datasets]
+    head = [f"{label} minus", *_headings(here)]
+    rows = [
+        [other, *(_compared(compared[other, name]) for name in datasets)]
+        for other in dict.fromkeys(other for other, _ in compared)
+    ]
+    return _as_markdown([head, *rows])
+
+
+def _headings(results: Sequence[CellResult]) -> list[str]:
+    """The data sets, each once, with the metric where it is another than accuracy."""
+    metrics = {result.cell.dataset: result.cell.metric for result in results}
+    return [
+        shown_name(name) + ("" if metric == "accuracy" else f", {METRICS[metric].label}")
+        for name, metric in metrics.items()
+    ]
+
+
+def _compared(comparison: Comparison) -> str:
+    if comparison.pairs < 2:
+        return "–"
+    low, high = comparison.ci95
+    return f"{comparison.difference:+.1f} [{low:+.1f}, {high:+.1f}] {comparison.verdict}"
+
+
+def _as_markdown(table: Sequence[Sequence[str]]) -> str:
+    head, *rows = table
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n"
+
+
+def _shown(result: CellResult) -> str:
+    """Mean ± deviation and, in brackets, what the paper prints; of a search the validation's."""
+    summary, published = result.summary, result.cell.published
+    if summary is None:
+        return "failed" if result.failed else "–"
+    if any(record.is_search for record in result.finished):
+        return f"{result.val_score:.1f}"
+    if summary.mean != summary.mean:
+        return "–"
+    text = f"{summary.mean:.1f}"
+    if summary.std == summary.std:
+        text += f" ± {summary.std:.1f}"
+    return f"{text} ({published.mean:.1f})" if published else text

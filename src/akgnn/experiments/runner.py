@@ -9,16 +9,16 @@ from pathlib import Path
 
 import torch
 
-from akgnn.data.pyg import PYG_SOURCES, load_pyg
+from akgnn.data.published import PYG_SOURCES, load_pyg
 from akgnn.errors import AkgnnError
 from akgnn.experiments.record import Record, failed_record
 from akgnn.experiments.spec import Spec
 from akgnn.experiments.store import RecordStore
 from akgnn.experiments.work import do_run, do_runs
 from akgnn.experiments.workers import Death, cores, share_out
-from akgnn.training.plan import RunPlan
-from akgnn.training.provenance import environment, run_versions
-from akgnn.training.train_runs import train_side_by_side
+from akgnn.machine.provenance import environment, run_versions
+from akgnn.runs.plan import RunPlan
+from akgnn.runs.train import trains_batched
 
 # Larger graphs first, so that no long run is left over for one core at the end.
 _SIZE = {"minesweeper": -2, "photo": -1, "pubmed": 0, "citeseer": 1, "cora": 2}
@@ -31,13 +31,7 @@ _GPU_BYTES_OF_WORKER = 4 * 2**30
 
 @dataclass(frozen=True)
 class Task:
-    """A run that is asked for.
-
-    Attributes:
-        plan: The run.
-        keeps_history: Whether its record must hold every epoch.
-        is_search: Whether it must not see the test nodes.
-    """
+    """A run that is asked for: its record may have to hold every epoch, or no test nodes."""
 
     plan: RunPlan
     keeps_history: bool = False
@@ -46,14 +40,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the runs are.
-
-    Attributes:
-        record: The last one.
-        done: Runs that ended, of those that were missing.
-        total: Runs that were missing.
-        seconds_left: A guess from the runs so far.
-    """
+    """How far the runs are: the last record, and how many are done of those that were missing."""
 
     record: Record
     done: int
@@ -70,7 +57,7 @@ def tasks_of(specs: Sequence[Spec], seeds: int | None = None) -> list[Task]:
                 key = plan, spec.is_search
                 keeps_history = spec.keeps_history or (key in wanted and wanted[key].keeps_history)
                 wanted[key] = Task(plan, keeps_history, spec.is_search)
-    return sorted(wanted.values(), key=lambda task: _SIZE.get(task.plan.which.dataset, 3))
+    return sorted(wanted.values(), key=lambda task: _SIZE.get(task.plan.run.dataset, 3))
 
 
 def missing(
@@ -117,7 +104,7 @@ def run_tasks(
         should_stop: Once true, the runs in progress are given up.
     """
     number = num_workers or workers_for(device)
-    _unpack([task.plan.which.dataset for task in tasks], data_root)
+    _unpack([task.plan.run.dataset for task in tasks], data_root)
     function = partial(_do_tasks, device=device, data_root=data_root)
     guess = _TimeLeft(tasks, number)
     records: list[Record] = []
@@ -156,7 +143,7 @@ def batches_of(
     """
     together: dict[Task, list[Task]] = {}
     for task in tasks:
-        is_alone = not train_side_by_side(task.plan)
+        is_alone = not trains_batched(task.plan)
         key = task if is_alone else replace(task, plan=task.plan.with_seed(0))
         together.setdefault(key, []).append(task)
     batches = []
@@ -211,4 +198,4 @@ class _TimeLeft:
 
 
 def _kind(plan: RunPlan) -> tuple[str, str]:
-    return plan.which.model, plan.which.dataset
+    return plan.run.model, plan.run.dataset

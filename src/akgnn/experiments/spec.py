@@ -3,19 +3,13 @@
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from akgnn.data.catalogue import Direction, graph_name
-from akgnn.training.plan import RunPlan
+from akgnn.runs.plan import RunPlan
 
-Shown = Literal["table", "loss", "lambda", "depth", "homophily"]
-Metric = Literal["accuracy", "roc_auc", "macro_f1"]
-# How readers call them.
-METRIC_NAMES: dict[Metric, str] = {
-    "accuracy": "accuracy",
-    "roc_auc": "ROC-AUC",
-    "macro_f1": "macro F1",
-}
+SHOWN = ["table", "loss", "lambda", "depth", "homophily"]
+"""How a page can show a spec."""
 # Stands in the name of a data set or of a split for the number of the draw.
 DRAW_SIGN = "#"
 
@@ -73,20 +67,20 @@ class Cell:
     template: RunPlan
     splits: bool
     draws: int | None = None
-    metric: Metric = "accuracy"
+    metric: str = "accuracy"
 
     def plan(self, seed: int) -> RunPlan:
         """The plan of one seed."""
-        which = self.template.which
+        run = self.template.run
         draw = seed if self.draws is None else seed % self.draws
         named = replace(
-            which,
-            dataset=_of_draw(which.dataset, draw),
-            split=None if which.split is None else _of_draw(which.split, draw),
-            split_seed=draw if self.splits else which.split_seed,
+            run,
+            dataset=_of_draw(run.dataset, draw),
+            split=None if run.split is None else _of_draw(run.split, draw),
+            split_seed=draw if self.splits else run.split_seed,
             seed=seed,
         )
-        return replace(self.template, which=named)
+        return replace(self.template, run=named)
 
     def plans(self, seeds: int | None = None) -> list[RunPlan]:
         """The plans of so many seeds, or of as many as the spec says."""
@@ -104,18 +98,18 @@ class Cell:
 
     def command(self, seeds: int) -> str:
         """The command line that trains the same runs, for one seed S and its draw G or for all."""
-        which = self.template.which
-        words = [f"akgnn train --dataset {_of_draw(which.dataset, 'G')} --model {self.row.model}"]
+        run = self.template.run
+        words = [f"akgnn train --dataset {_of_draw(run.dataset, 'G')} --model {self.row.model}"]
         if self.row.preset != "paper":
             words.append(f"--preset {self.row.preset}")
-        if which.direction != "symmetrised":
-            words.append(f"--direction {which.direction}")
+        if run.direction != "symmetrised":
+            words.append(f"--direction {run.direction}")
         words += [f"--set {name}={_as_text(value)}" for name, value in self.changes.items()]
-        if which.split is not None:
-            words.append(f"--split {_of_draw(which.split, 'G')}")
+        if run.split is not None:
+            words.append(f"--split {_of_draw(run.split, 'G')}")
         if self.splits:
             words.append(f"--split-seed {'S' if self.draws is None else 'G'}")
-        if not (self.splits or DRAW_SIGN in f"{which.dataset}{which.split}"):
+        if not (self.splits or DRAW_SIGN in f"{run.dataset}{run.split}"):
             return " ".join([*words, f"--seeds {seeds}"])
         explained = [] if self.draws is None else [f" # G is S mod {self.draws}"]
         return " ".join([*words, "--seed S", *explained])
@@ -138,7 +132,7 @@ class Spec:
     name: str
     title: str
     about: str
-    shows: Shown
+    shows: str
     keeps_history: bool
     is_search: bool
     cells: tuple[Cell, ...]

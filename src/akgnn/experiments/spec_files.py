@@ -3,42 +3,41 @@
 import itertools
 import re
 import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from akgnn.data.catalogue import (
-    check_dataset,
-    check_split,
-    generated_settings,
-    is_random_split,
-)
-from akgnn.errors import AkgnnError, SettingsError, SpecError, UnknownNameError
-from akgnn.experiments.bundled import spec_names, spec_path
-from akgnn.experiments.spec import DRAW_SIGN, Cell, Metric, Published, Row, Shown, Spec
-from akgnn.experiments.toml_lines import TomlLines
+from akgnn.data.catalogue import check_dataset, check_split, generated_settings, is_random_split
+from akgnn.errors import AkgnnError, SpecError, UnknownNameError
+from akgnn.experiments import SPECS
+from akgnn.experiments.spec import DRAW_SIGN, SHOWN, Cell, Published, Row, Spec
+from akgnn.runs.config import line_of
+from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.settings import MOST_RUNS, Settings, count
-from akgnn.training.plan import RunPlan, RunSettings
+from akgnn.training.metrics import METRICS
+
+SPECS_FOLDER = Path(__file__).parent / "specs"
 
 
 def load_spec(name: str) -> Spec:
     """A spec that comes with akgnn, or one in a TOML file of one's own."""
     if name.endswith(".toml"):
         return read_spec(Path(name))
-    if name not in spec_names():
-        raise UnknownNameError("experiment", name, [*spec_names(), "FILE.toml"])
-    return read_spec(spec_path(name))
+    if name not in SPECS:
+        raise UnknownNameError("experiment", name, [*SPECS, "FILE.toml"])
+    return read_spec(SPECS_FOLDER / f"{name}.toml")
 
 
 def read_spec(path: Path) -> Spec:
     """Read and check a spec; an error names the file, the line and the choices."""
     try:
         text = path.read_text(encoding="utf-8")
+        table = tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         cause = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise SpecError(f"{path} cannot be read: {cause}.") from error
-    try:
-        table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{path} is not TOML: {error}.") from error
     return _Reader(path, text).spec(table)
@@ -72,13 +71,7 @@ _ROW_FIELDS: _Fields = {
     "published": (dict, {}),
     "about": (str, ""),
 }
-_TYPES = {
-    str: "text",
-    list: "a list",
-    int: "a whole number",
-    bool: "true or false",
-    dict: "a table",
-}
+_TYPES = {str: "text", list: "a list", int: "an integer", bool: "true or false", dict: "a table"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,175 +80,142 @@ class _Counts(Settings):
     draws: int = count(1, most=MOST_RUNS)
 
 
-@dataclass(frozen=True)
-class _Shared:
-    """What all rows of a spec share.
-
-    Attributes:
-        datasets: Their names.
-        splits: The split of each data set that does not keep its own.
-        metrics: By data set, where it is another than accuracy.
-        points: Of the grid.
-        draws: How many draws the runs go round.
-    """
-
-    datasets: list[str]
-    splits: dict[str, str]
-    metrics: dict[str, Metric]
-    points: list[dict[str, Any]]
-    draws: int | None
-
-
 class _Reader:
     """Turns the tables of one file into a spec, and knows where in the file each value stands."""
 
+    datasets: list[str]
+    splits: Mapping[str, str]
+    metrics: Mapping[str, str]
+    points: list[dict[str, Any]]
+    draws: int | None
+
     def __init__(self, path: Path, text: str) -> None:
-        self.path, self.lines = path, TomlLines(text)
+        self.path, self.text = path, text
 
     def spec(self, table: dict[str, Any]) -> Spec:
-        values = self._fields(table, _SPEC_FIELDS, None)
-        if values["shows"] not in get_args(Shown):
-            error = UnknownNameError("kind of page for 'shows':", values["shows"], get_args(Shown))
-            raise self._error(error, None, "shows")
-        self._count("seeds", values["seeds"], None)
-        shared = self._shared(values)
+        values = self._fields(table, _SPEC_FIELDS)
+        if values["shows"] not in SHOWN:
+            error = UnknownNameError("kind of page for 'shows':", values["shows"], SHOWN)
+            raise self._error(error, "shows")
+        self._check_count("seeds", values["seeds"])
+        self.datasets, self.draws = values["datasets"], values["draws"]
+        self._check_datasets()
+        self._check_count("draws", self.draws)
+        self.splits = self._splits(values["split"])
+        self.metrics = self._metrics(values["metric"])
+        self.points = self._points(values["vary"])
+        self._check_draws()
         if values["shows"] == "homophily":
-            self._check_generated(shared.datasets)
+            self._check_generated()
         if not values["rows"]:
-            raise self._error("a spec needs at least one [[rows]]", None, "rows")
-        cells = []
-        for number, row_table in enumerate(values["rows"]):
-            row = self._row(row_table, number, values["seeds"])
-            cells += self._cells(row, number, shared)
+            raise self._error("a spec needs at least one [[rows]]", "rows")
+        cells = [
+            cell
+            for number, row in enumerate(values["rows"])
+            for cell in self._cells(self._row(row, number, values["seeds"]), number)
+        ]
         if not cells:
-            raise self._error("the spec has nothing to measure", None, "datasets")
-        names = ("title", "about", "shows")
-        texts = {name: values[name] for name in names}
+            raise self._error("the spec has nothing to measure", "datasets")
         return Spec(
             name=self.path.stem,
-            **texts,
+            title=values["title"],
+            about=values["about"],
+            shows=values["shows"],
             keeps_history=values["keep_history"],
             is_search=values["search"],
             cells=tuple(cells),
         )
 
-    def _shared(self, values: dict[str, Any]) -> _Shared:
-        datasets, draws = values["datasets"], values["draws"]
-        for name in datasets:
-            self._check_dataset(name)
-        if draws is not None:
-            self._count("draws", draws, None)
-        shared = _Shared(
-            datasets,
-            self._splits(values["split"], datasets),
-            self._metrics(values["metric"], datasets),
-            self._points(values["vary"]),
-            draws,
-        )
-        self._check_draws(shared)
-        return shared
+    def _check_datasets(self) -> None:
+        with self._at("datasets"):
+            for name in self.datasets:
+                settings = RunSettings.from_mapping({"dataset": name})
+                check_dataset(_drawn(settings.dataset))
 
-    def _check_dataset(self, name: Any) -> None:
-        try:
-            settings = RunSettings.from_mapping({"dataset": name})
-            check_dataset(settings.dataset.replace(DRAW_SIGN, "0"))
-        except AkgnnError as error:
-            raise self._error(error, None, "datasets") from error
-
-    def _check_generated(self, datasets: list[str]) -> None:
+    def _check_generated(self) -> None:
         """A figure over homophily needs graphs whose name says it."""
-        for name in datasets:
-            if generated_settings(name.replace(DRAW_SIGN, "0")) is None:
+        for name in self.datasets:
+            if generated_settings(_drawn(name)) is None:
                 message = f"shows = 'homophily' needs data sets csbm:homophily=…, got {name!r}"
-                raise self._error(message, None, "datasets")
+                raise self._error(message, "datasets")
 
-    def _splits(self, split: str | dict[str, Any], datasets: list[str]) -> dict[str, str]:
-        """The split of each data set, from one text for all or a table."""
-        splits = dict.fromkeys(datasets, split) if isinstance(split, str) else split
+    def _splits(self, split: str | dict[str, Any]) -> Mapping[str, str]:
+        """The split of each data set that does not keep its own, from one text or a table."""
+        splits = dict.fromkeys(self.datasets, split) if isinstance(split, str) else split
         for name, text in splits.items():
-            self._check_named("split", name, datasets)
+            self._check_named("split", name)
             if not isinstance(text, str):
-                raise self._error(f"the split of {name} must be text, got {text!r}", None, "split")
-            try:
+                raise self._error(f"the split of {name} must be text, got {text!r}", "split")
+            with self._at("split"):
                 check_split(re.sub(f"-{DRAW_SIGN}$", "-0", text))
-            except AkgnnError as error:
-                raise self._error(error, None, "split") from error
         return splits
 
-    def _metrics(self, metrics: dict[str, Any], datasets: list[str]) -> dict[str, Metric]:
+    def _metrics(self, metrics: dict[str, Any]) -> Mapping[str, str]:
         for name, metric in metrics.items():
-            self._check_named("metric", name, datasets)
-            if metric not in get_args(Metric):
-                error = UnknownNameError("metric", str(metric), get_args(Metric))
-                raise self._error(error, None, "metric")
+            self._check_named("metric", name)
+            if metric not in METRICS:
+                raise self._error(UnknownNameError("metric", str(metric), METRICS), "metric")
         return metrics
 
-    def _check_named(self, field: str, name: str, datasets: list[str]) -> None:
+    def _check_named(self, field: str, name: str) -> None:
         """Refuse a table with a data set that the spec does not have."""
-        if name not in datasets:
-            raise self._error(UnknownNameError("data set", name, datasets), None, field)
+        if name not in self.datasets:
+            raise self._error(UnknownNameError("data set", name, self.datasets), field)
 
     def _points(self, vary: dict[str, Any]) -> list[dict[str, Any]]:
+        """The points of the grid."""
         for name, choices in vary.items():
             if not (isinstance(choices, list) and choices):
-                raise self._error(f"{name} must be a list of values to try", None, name)
+                raise self._error(f"{name} must be a list of values to try", name)
         return [dict(zip(vary, point, strict=True)) for point in itertools.product(*vary.values())]
 
-    def _check_draws(self, shared: _Shared) -> None:
+    def _check_draws(self) -> None:
         """Draws and what they are for must come together."""
-        texts = {"datasets": shared.datasets, "split": shared.splits.values()}
-        signed = [
-            field for field, names in texts.items() if any(DRAW_SIGN in name for name in names)
-        ]
-        if signed and shared.draws is None:
+        texts = {"datasets": self.datasets, "split": self.splits.values()}
+        signed = [field for field, names in texts.items() if DRAW_SIGN in "".join(names)]
+        if signed and self.draws is None:
             message = f"{DRAW_SIGN} stands for the draw, but the field 'draws' is missing"
-            raise self._error(message, None, signed[0])
-        is_drawn = signed or any(map(is_random_split, shared.splits.values()))
-        if shared.draws is not None and not is_drawn:
+            raise self._error(message, signed[0])
+        is_drawn = signed or any(map(is_random_split, self.splits.values()))
+        if self.draws is not None and not is_drawn:
             message = f"draws needs a data set or split with {DRAW_SIGN} in its name, or a random"
-            raise self._error(f"{message} split", None, "draws")
+            raise self._error(f"{message} split", "draws")
 
     def _row(self, table: Any, number: int, seeds: int) -> Row:
         if not isinstance(table, dict):
-            raise self._error("rows are written as [[rows]]", None, "rows")
+            raise self._error("rows are written as [[rows]]", "rows")
         values = self._fields(table, _ROW_FIELDS, number)
-        own = values["seeds"]
-        if own is not None:
-            self._count("seeds", own, number)
+        self._check_count("seeds", values["seeds"], number)
         published = {
             name: self._published(value, name, number)
             for name, value in values["published"].items()
         }
-        try:
+        with self._at("direction", number):
             direction = RunSettings(direction=values["direction"]).direction
-        except SettingsError as error:
-            raise self._error(error, number, "direction") from error
         return Row(
             values["label"],
             values["model"],
             values["preset"],
             values["set"],
-            seeds if own is None else own,
+            seeds if values["seeds"] is None else values["seeds"],
             published,
             values["about"],
             direction,
         )
 
-    def _cells(self, row: Row, number: int, shared: _Shared) -> list[Cell]:
-        unknown = set(row.published) - set(shared.datasets)
+    def _cells(self, row: Row, number: int) -> list[Cell]:
+        unknown = set(row.published) - set(self.datasets)
         if unknown:
-            error = UnknownNameError("data set", min(unknown), shared.datasets)
-            raise self._error(error, number, min(unknown))
+            error = UnknownNameError("data set", min(unknown), self.datasets)
+            raise self._error(error, min(unknown), number)
         return [
-            self._cell(row, number, dataset, point, shared)
-            for dataset in shared.datasets
-            for point in shared.points
+            self._cell(row, number, dataset, point)
+            for dataset in self.datasets
+            for point in self.points
         ]
 
-    def _cell(
-        self, row: Row, number: int, dataset: str, point: dict[str, Any], shared: _Shared
-    ) -> Cell:
-        split = shared.splits.get(dataset)
+    def _cell(self, row: Row, number: int, dataset: str, point: dict[str, Any]) -> Cell:
+        split = self.splits.get(dataset)
         settings = RunSettings(
             dataset=dataset,
             split=split,
@@ -268,55 +228,64 @@ class _Reader:
         except AkgnnError as error:
             # The name that the message speaks of first says which line it is about.
             names = [*row.changes, *point, row.model, row.preset]
-            places = {
-                name: re.search(rf"(?<!\w){re.escape(name)}(?!\w)", str(error)) for name in names
-            }
-            spoken = {name: place.start() for name, place in places.items() if place}
-            blamed = min(spoken, key=spoken.__getitem__) if spoken else "model"
-            raise self._error(error, number, blamed) from error
+            said = re.search(rf"(?<!\w)({'|'.join(map(re.escape, names))})(?!\w)", str(error))
+            raise self._error(error, said[1] if said else "model", number) from error
         return Cell(
             row,
             dataset,
             point,
             plan,
-            splits=split is not None and is_random_split(split.replace(DRAW_SIGN, "0")),
-            draws=shared.draws,
-            metric=shared.metrics.get(dataset, "accuracy"),
+            splits=split is not None and is_random_split(_drawn(split)),
+            draws=self.draws,
+            metric=self.metrics.get(dataset, "accuracy"),
         )
 
     def _published(self, value: Any, name: str, number: int) -> Published:
         """A number, or [mean, deviation]."""
         values = value if isinstance(value, list) else [value]
         if not (1 <= len(values) <= 2 and all(type(part) in (int, float) for part in values)):
-            raise self._error(
-                f"the published value of {name} must be a number or [mean, deviation], "
-                f"got {value!r}",
-                number,
-                name,
-            )
-        return Published(*(float(part) for part in values))
+            message = f"the published value of {name} must be a number or [mean, deviation], "
+            raise self._error(f"{message}got {value!r}", name, number)
+        return Published(*map(float, values))
 
-    def _count(self, name: str, value: int, row: int | None) -> None:
-        try:
-            _Counts.from_mapping({name: value})
-        except SettingsError as error:
-            raise self._error(error, row, name) from error
+    def _check_count(self, name: str, value: int | None, row: int | None = None) -> None:
+        if value is not None:
+            with self._at(name, row):
+                _Counts.from_mapping({name: value})
 
-    def _fields(self, table: dict[str, Any], fields: _Fields, row: int | None) -> dict[str, Any]:
+    def _fields(
+        self, table: dict[str, Any], fields: _Fields, row: int | None = None
+    ) -> dict[str, Any]:
         for name, value in table.items():
             if name not in fields:
-                raise self._error(UnknownNameError("field", name, fields), row, name)
+                raise self._error(UnknownNameError("field", name, fields), name, row)
             kind = fields[name][0]
             kinds = kind if isinstance(kind, tuple) else (kind,)
             if type(value) not in kinds:
                 expected = " or ".join(_TYPES[kind] for kind in kinds)
-                raise self._error(f"{name} must be {expected}, got {value!r}", row, name)
+                raise self._error(f"{name} must be {expected}, got {value!r}", name, row)
         for name, (_, default) in fields.items():
             if default is _NEEDED and name not in table:
-                raise self._error(f"the field {name!r} is missing", row, None)
+                raise self._error(f"the field {name!r} is missing", None, row)
         return {name: table.get(name, default) for name, (_, default) in fields.items()}
 
-    def _error(self, cause: AkgnnError | str, row: int | None, name: str | None) -> SpecError:
-        message = str(cause).rstrip(".") if isinstance(cause, str) else str(cause)
-        end = "." if isinstance(cause, str) else ""
-        return SpecError(f"{self.path}, line {self.lines.find(row, name)}: {message}{end}")
+    @contextmanager
+    def _at(self, name: str, row: int | None = None) -> Iterator[None]:
+        """Inside, what is wrong is said with the line of a name."""
+        try:
+            yield
+        except AkgnnError as error:
+            raise self._error(error, name, row) from error
+
+    def _error(
+        self, cause: AkgnnError | str, name: str | None, row: int | None = None
+    ) -> SpecError:
+        message = f"{cause.rstrip('.')}." if isinstance(cause, str) else str(cause)
+        table = None if row is None else "rows"
+        line = line_of(self.text, name, table, row or 0)
+        return SpecError(f"{self.path}, line {line}: {message}")
+
+
+def _drawn(text: str) -> str:
+    """A name as it is of draw 0."""
+    return text.replace(DRAW_SIGN, "0")

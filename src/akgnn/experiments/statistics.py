@@ -1,17 +1,36 @@
 """What the numbers carry: comparisons of models on paired seeds, and of a mean with a paper's."""
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from scipy import stats
-
-from akgnn.training.summary import Summary, summarise
+from scipy.special import stdtrit
 
 # Half of the last digit that papers print.
 _ROUNDING = 0.05
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Mean, standard deviation, and the 95 % interval of the mean by Student's t."""
+
+    mean: float
+    std: float
+    ci95: tuple[float, float]
+
+
+def summarise(values: Sequence[float]) -> Summary:
+    """Sum up several runs; one run alone, or any without a result, leaves the deviation NaN."""
+    mean = statistics.fmean(values)
+    if len(values) < 2 or not math.isfinite(mean):
+        return Summary(mean, math.nan, (math.nan, math.nan))
+    std = statistics.stdev(values)
+    half = float(stdtrit(len(values) - 1, 0.975)) * std / math.sqrt(len(values))
+    return Summary(mean, std, (mean - half, mean + half))
 
 
 @dataclass(frozen=True)

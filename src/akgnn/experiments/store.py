@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from akgnn.codec import MISFITS, cause_of
 from akgnn.errors import RunFolderError
 from akgnn.experiments.record import Record
-from akgnn.training.folder_lock import folder_lock
-from akgnn.training.record import MISFITS
+from akgnn.files import folder_lock, make_folder
 
 RECORDS_FILE = "records.jsonl"
 
@@ -29,11 +29,7 @@ class Contents:
 
 
 class RecordStore:
-    """A folder of records.
-
-    Args:
-        path: The folder; made when something is first written.
-    """
+    """A folder of records, made when something is first written."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -50,16 +46,15 @@ class RecordStore:
         except OSError as error:
             raise RunFolderError(f"{self.file} cannot be read: {error.strerror}.") from error
         records, skipped = [], []
-        for place, line in enumerate(lines, start=1):
+        for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             try:
                 records.append(Record.from_line(line.decode("utf-8")))
             except (*MISFITS, RecursionError) as error:
-                cause = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-                is_torn = place == len(lines)
-                cause = "it breaks off in the middle" if is_torn else cause.rstrip(".")
-                skipped.append(f"{self.file}, line {place} was skipped: {cause}.")
+                is_torn = number == len(lines)
+                cause = "it breaks off in the middle" if is_torn else cause_of(error)
+                skipped.append(f"{self.file}, line {number} was skipped: {cause}.")
         return Contents(tuple(records), tuple(skipped))
 
     def append(self, record: Record) -> None:
@@ -77,12 +72,7 @@ class RecordStore:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Make the folder; inside, no other process may add to it."""
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunFolderError(
-                f"Cannot write to the folder {self.path}: {error.strerror}."
-            ) from error
+        make_folder(self.path)
         with folder_lock(self.path):
             yield
 

@@ -39,7 +39,8 @@ def share_out(
     """Give the tasks to workers, in order; yields each with its result as soon as it is there.
 
     Args:
-        function: Of one task, importable by its name; both it and the tasks travel to the workers.
+        function: Does one task. Importable by its name, since it travels to the workers with the
+            tasks.
         tasks: What to do.
         num_workers: How many tasks are done at once.
         should_stop: Asked a few times a second; once true, the workers are ended and what they
@@ -116,7 +117,7 @@ def _serve(line: Connection, function: Callable[[Any], Any], threads: int) -> No
     """What a worker does: one task after another, until the line closes."""
     import torch
 
-    from akgnn.training.allocator import keep_freed_memory
+    from akgnn.machine.device import keep_freed_memory
 
     torch.set_num_threads(threads)
     keep_freed_memory()

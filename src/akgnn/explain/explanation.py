@@ -1,16 +1,139 @@
-"""Why a model gives one node its class."""
+"""Why a model gives one node its class: its edges, and the features of every node within reach.
 
+The measure is the log-odds of the predicted class c against all others, log(p_c / (1 - p_c)).
+"""
+
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from akgnn.csr import CSR, Pattern, rowptr_from_rows
 from akgnn.data.node_data import NodeData
 from akgnn.errors import DataError, SettingsError
-from akgnn.explain.neighbours import Neighbour, log_odds, neighbour_effects, without_edges
 from akgnn.explain.nodes import NodeFacts, distances_from, facts_of, neighbours_of
-from akgnn.explain.reach import FarNode, by_distance, feature_effects
+from akgnn.graph import Graph
+
+# A smaller change of the log-odds is nothing to speak of.
+HARDLY_BELOW = 0.01
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A node that an edge joins to the explained one.
+
+    Attributes:
+        facts: About it.
+        effect: What the edges between the two add to the log-odds of the explained node's class.
+        without: Name of the class that the explained node would get without those edges.
+    """
+
+    facts: NodeFacts
+    effect: float
+    without: str
+
+    @property
+    def says(self) -> str:
+        """The effect in words."""
+        if abs(self.effect) < HARDLY_BELOW:
+            return "hardly matters"
+        return "speaks for" if self.effect > 0 else "speaks against"
+
+
+@torch.no_grad()
+def neighbour_effects(
+    model: nn.Module, data: NodeData, node: int, others: Sequence[int], logits: Tensor
+) -> list[Neighbour]:
+    """The effect of each neighbour, the greatest first.
+
+    It is exact: the log-odds as they are, less those that the same model gives on the graph without
+    the edges between the two nodes. Each takes one forward pass over the whole graph, since some
+    models measure that as a whole, by its mean degree or its largest frequency.
+    """
+    chosen = int(logits[node].argmax())
+    before = float(log_odds(logits[node], chosen))
+    found = []
+    for other in others:
+        without: Tensor = model(data.x, without_edges(data.graph, node, other))[node]
+        effect = before - float(log_odds(without, chosen))
+        name = data.class_names[int(without.argmax())]
+        found.append(Neighbour(_facts(other, logits, data), effect, name))
+    return sorted(found, key=lambda neighbour: -abs(neighbour.effect))
+
+
+def log_odds(logits: Tensor, chosen: int) -> Tensor:
+    """The log-odds of one class of a node against all others together."""
+    others = torch.cat([logits[:chosen], logits[chosen + 1 :]])
+    return logits[chosen] - others.logsumexp(0)
+
+
+def without_edges(graph: Graph, node: int, other: int | None = None) -> Graph:
+    """The graph without the edges between two nodes, or without all edges of one."""
+    pattern, value = graph.adjacency.pattern, graph.edge_weight
+    row, col = pattern.row.long(), pattern.col.long()
+    if other is None:
+        kept = (row != node) & (col != node)
+    else:
+        kept = ((row != node) | (col != other)) & ((row != other) | (col != node))
+    rowptr = rowptr_from_rows(row[kept], graph.num_nodes)
+    fewer = Pattern(rowptr, col[kept], pattern.shape, copy=False)
+    return Graph(CSR(fewer, None if value is None else value[kept]))
+
+
+@dataclass(frozen=True)
+class FarNode:
+    """A node that no edge joins to the explained one.
+
+    Attributes:
+        facts: About it.
+        distance: How many edges lie between.
+        effect: What its features add to the log-odds, to the first order.
+    """
+
+    facts: NodeFacts
+    distance: int
+    effect: float
+
+
+def feature_effects(model: nn.Module, data: NodeData, node: int, chosen: int) -> Tensor:
+    """What the features of each node add to the log-odds of one node's class.
+
+    One backward pass: gradient times input, Σ_f x_if ∂(log-odds) / ∂x_if for node i. It is exact
+    where the model is linear in the features, and what a small change would add elsewhere.
+    """
+    x = data.x
+    if isinstance(x, CSR):
+        # Zeros add nothing, so the entries tell all.
+        ones = torch.ones(x.num_entries, device=x.device)
+        value = (ones if x.value is None else x.value.detach().clone()).requires_grad_()
+        parts = value.detach() * _gradient(model, CSR(x.pattern, value), value, data, node, chosen)
+        return parts.new_zeros(x.shape[0]).index_add_(0, x.pattern.row, parts)
+    features = x.detach().clone().requires_grad_()
+    return (features.detach() * _gradient(model, features, features, data, node, chosen)).sum(1)
+
+
+def _gradient(
+    model: nn.Module, x: Tensor | CSR, wanted: Tensor, data: NodeData, node: int, chosen: int
+) -> Tensor:
+    with torch.enable_grad():
+        score = log_odds(model(x, data.graph)[node], chosen)
+        (grad,) = torch.autograd.grad(score, wanted)
+    return grad
+
+
+def by_distance(effects: Tensor, distance: Tensor) -> list[float]:
+    """The effects of nodes added up by their distance; those without a path have none.
+
+    It ends with the furthest node that has an effect.
+    """
+    is_felt = (effects != 0) & (distance >= 0)
+    last = int(distance[is_felt].max()) if bool(is_felt.any()) else 0
+    near = (distance >= 0) & (distance <= last)
+    total = torch.zeros(last + 1, dtype=torch.float64, device=effects.device)
+    return list(total.index_add_(0, distance[near], effects[near].double()).tolist())
+
 
 # Neighbours whose edges are taken out one by one: of a hub, those whose features count most.
 MOST_NEIGHBOURS = 256
@@ -32,7 +155,7 @@ class Explanation:
         facts: About the node.
         predicted: The class that the model gives it.
         runner_up: The next one.
-        log_odds: Of the predicted class against all others.
+        log_odds: Log-odds of the predicted class against all others.
         alone: What the model gives it without any of its edges.
         neighbours: Those looked at, the greatest effect first.
         num_neighbours: How many there are.
@@ -107,7 +230,7 @@ def explain_node(
     distance = distances_from(data.graph, node)
     beyond = _greatest(((distance > 1) & (effects != 0)).nonzero()[:, 0], effects)[:top]
     return Explanation(
-        facts=facts_of(node, chosen, data),
+        facts=_facts(node, logits, data),
         predicted=predicted,
         runner_up=runner_up,
         log_odds=float(log_odds(logits[node], chosen)),
@@ -116,11 +239,7 @@ def explain_node(
         num_neighbours=len(around),
         by_distance=tuple(by_distance(effects, distance)),
         far=tuple(
-            FarNode(
-                facts_of(far, int(logits[far].argmax()), data),
-                int(distance[far]),
-                float(effects[far]),
-            )
+            FarNode(_facts(far, logits, data), int(distance[far]), float(effects[far]))
             for far in beyond.tolist()
         ),
     )
@@ -136,3 +255,7 @@ def _answers(logits: Tensor, data: NodeData) -> list[Answer]:
 def _greatest(nodes: Tensor, effects: Tensor) -> Tensor:
     """Nodes by the size of their effect, the greatest first."""
     return nodes[effects[nodes].abs().argsort(descending=True, stable=True)]
+
+
+def _facts(node: int, logits: Tensor, data: NodeData) -> NodeFacts:
+    return facts_of(node, int(logits[node].argmax()), data)

@@ -1,5 +1,6 @@
 """What can be seen of a finished run on its data: how it smooths, where it errs, what it doubts."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -7,12 +8,159 @@ import torch
 from torch import Tensor, nn
 
 from akgnn.data.node_data import NodeData
-from akgnn.explain.class_scores import ClassScore, class_scores
-from akgnn.explain.reliability import ReliabilityBin, reliability_bins, reliability_gap
+from akgnn.explain.nodes import Role, name_of, neighbours_of, role_of
 from akgnn.explain.signals import Signals, high_frequency_share, signals_of
-from akgnn.explain.suspects import Suspect, suspects
-from akgnn.models.akgnn import AKGNN
-from akgnn.training.metrics import confusion_matrix
+from akgnn.models.adaptive_network import AdaptiveNetwork
+from akgnn.training.metrics import CALIBRATION_BINS, confusion_matrix
+
+
+@dataclass(frozen=True)
+class ClassScore:
+    """How one class was predicted on the test nodes, in per cent; NaN where it has no meaning.
+
+    Attributes:
+        name: Name of the class.
+        precision: Share of right ones among the nodes predicted as this class; NaN without any.
+        recall: Share of this class's nodes that are predicted as it; NaN if there are none.
+        f1: The harmonic mean of both; NaN where the class is neither present nor predicted.
+        support: Nodes of this class.
+    """
+
+    name: str
+    precision: float
+    recall: float
+    f1: float
+    support: int
+
+
+def class_scores(table: Tensor, names: tuple[str, ...]) -> list[ClassScore]:
+    """Precision, recall and F1 of every class from the confusion matrix."""
+    counts = table.double()
+    hits, wanted, found = counts.diag(), counts.sum(1), counts.sum(0)
+    precision, recall, f1 = 100 * hits / found, 100 * hits / wanted, 200 * hits / (wanted + found)
+    return [
+        ClassScore(name, float(precision[k]), float(recall[k]), float(f1[k]), int(wanted[k]))
+        for k, name in enumerate(names)
+    ]
+
+
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """The nodes whose predicted class has a probability between two bounds.
+
+    Attributes:
+        low: Lower bound, which belongs to the bin before.
+        high: Upper bound, included.
+        count: How many nodes.
+        confidence: Mean probability of the predicted class, in per cent; NaN without nodes.
+        accuracy: Share of nodes whose class was predicted, in per cent; NaN without nodes.
+    """
+
+    low: float
+    high: float
+    count: int
+    confidence: float
+    accuracy: float
+
+
+def reliability_bins(
+    probability: Tensor, y: Tensor, *, bins: int = CALIBRATION_BINS
+) -> list[ReliabilityBin]:
+    """Nodes by how sure the model is of them, in bins of equal width from 0 to 1."""
+    sure, predicted = probability.double().max(1)
+    place = (sure * bins).ceil().long().sub(1).clamp(0, bins - 1)
+    count = torch.bincount(place, minlength=bins)
+    hits = torch.bincount(place, (predicted == y).double(), minlength=bins)
+    total = torch.bincount(place, sure, minlength=bins)
+    return [
+        ReliabilityBin(
+            k / bins,
+            (k + 1) / bins,
+            int(count[k]),
+            100 * float(total[k] / count[k]),
+            100 * float(hits[k] / count[k]),
+        )
+        for k in range(bins)
+    ]
+
+
+def reliability_gap(bins: Sequence[ReliabilityBin]) -> float:
+    """The expected calibration error: |accuracy - confidence|, averaged over nodes, in per cent.
+
+    NaN where there are no nodes.
+    """
+    nodes = sum(part.count for part in bins)
+    gaps = (part.count * abs(part.accuracy - part.confidence) for part in bins if part.count)
+    return sum(gaps) / nodes if nodes else float("nan")
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A labelled node that the model takes for another class.
+
+    Attributes:
+        node: Its row.
+        name: Its own id where the data have ids, else its row.
+        role: What the node was used for. The model has seen the labels of training nodes and gives
+            in to them, so one that it still does not believe stands out.
+        label: Name of the class that the data give it.
+        predicted: Name of the class that the model gives it.
+        probability: Probability of its own label.
+        predicted_probability: Probability of the predicted class.
+        num_neighbours: Neighbours whose label is known.
+        neighbours_agree: Those of them that have the node's label.
+        neighbours_predicted: Those of them that have the predicted class.
+    """
+
+    node: int
+    name: str
+    role: Role
+    label: str
+    predicted: str
+    probability: float
+    predicted_probability: float
+    num_neighbours: int
+    neighbours_agree: int
+    neighbours_predicted: int
+
+
+def suspects(probability: Tensor, data: NodeData, *, top: int = 10) -> list[Suspect]:
+    """The labelled nodes most likely mislabelled.
+
+    First up to `top` nodes whose labels were not learned from, then up to `top` training nodes;
+    each part with the label that has the least probability in front.
+    """
+    is_train = torch.zeros(len(data.y), dtype=torch.bool, device=data.y.device)
+    is_train[data.split.train] = True
+    sure, predicted = probability.max(1)
+    own = probability.gather(1, data.y.clamp(min=0)[:, None])[:, 0]
+    differs = (data.y >= 0) & (predicted != data.y)
+    found = []
+    for part in (differs & ~is_train, differs & is_train):
+        nodes = part.nonzero()[:, 0]
+        # Probabilities that round to 0 are told apart by how sure the model is of another class.
+        nodes = nodes[sure[nodes].argsort(descending=True, stable=True)]
+        nodes = nodes[own[nodes].argsort(stable=True)][:top]
+        found += [_suspect(node, probability[node], data) for node in nodes.tolist()]
+    return found
+
+
+def _suspect(node: int, probability: Tensor, data: NodeData) -> Suspect:
+    label, predicted = int(data.y[node]), int(probability.argmax())
+    around = data.y[neighbours_of(data.graph, node)]
+    names = data.class_names
+    return Suspect(
+        node,
+        name_of(node, data),
+        role_of(node, data),
+        names[label],
+        names[predicted],
+        float(probability[label]),
+        float(probability[predicted]),
+        int((around >= 0).sum()),
+        int((around == label).sum()),
+        int((around == predicted).sum()),
+    )
 
 
 @dataclass(frozen=True)
@@ -81,7 +229,7 @@ def insight_of(model: nn.Module, data: NodeData, *, top: int = 10) -> Insight:
 
 
 def _smoothing(model: nn.Module, data: NodeData) -> tuple[float, ...]:
-    if not isinstance(model, AKGNN):
+    if not isinstance(model, AdaptiveNetwork):
         return ()
     signals = model.signals(data.x, data.graph)
     return tuple(high_frequency_share(data.graph, signal).share for signal in signals)

@@ -1,7 +1,7 @@
 """One node of a graph: found by what its user calls it, with its role and its neighbours."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor
@@ -60,7 +60,7 @@ def find_node(name: str, data: NodeData) -> int:
     # Not `isdigit`, which takes superscripts for digits.
     if not (digits.isascii() and digits.isdecimal()):
         raise DataError(f"A node of {data.name} is a number from 0 to {last}, got {name!r}.")
-    # Compared by length first: whole numbers of thousands of digits cannot be read.
+    # Compared by length first: integers of thousands of digits cannot be read.
     digits = digits.lstrip("0") or "0"
     if len(digits) > len(str(last)) or int(digits) > last:
         raise DataError(f"{data.name} has the nodes 0 to {last}; there is no node {name}.")
@@ -72,11 +72,9 @@ def _find_id(name: str, data: NodeData) -> int:
     ids = [str(_plain(value)) for value in data.ids]
     if name in ids:
         return ids.index(name)
-    raise (
-        UnknownNameError("node", name, ids)
-        if len(ids) <= _FEW
-        else DataError(f"{data.name} has no node with the id {name!r}; ids look like {ids[0]!r}.")
-    )
+    if len(ids) <= _FEW:
+        raise UnknownNameError("node", name, ids)
+    raise DataError(f"{data.name} has no node with the id {name!r}; ids look like {ids[0]!r}.")
 
 
 def role_of(node: int, data: NodeData) -> Role:
@@ -95,8 +93,7 @@ def neighbours_of(graph: Graph, node: int) -> Tensor:
     sides = (graph,) if graph.is_symmetric else (graph, graph.transpose)
     patterns = [side.adjacency.pattern for side in sides]
     rows = [p.col[int(p.rowptr[node]) : int(p.rowptr[node + 1])] for p in patterns]
-    joined: Tensor = torch.cat(rows).long().unique()
-    return joined
+    return cast(Tensor, torch.cat(rows).long().unique())
 
 
 def distances_from(graph: Graph, node: int) -> Tensor:

@@ -14,15 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
 from akgnn.csr import CSR
-from akgnn.data.homophily import Homophily, homophily_among
-from akgnn.data.node_data import NodeData
+from akgnn.data.node_data import Homophily, NodeData, homophily_among
 from akgnn.graph import Graph
 
 # Rows of a product that are held at a time.
@@ -34,8 +32,8 @@ class EnergyShare:
     """How much of a signal changes from node to neighbour.
 
     Attributes:
-        share: Of high-frequency energy, from 0 to 1; NaN where no node has edges, all values are 0,
-            or edges have negative weights, which leave no frequencies.
+        share: Share of high-frequency energy, from 0 to 1; NaN where no node has edges, all values
+            are 0, or edges have negative weights, which leave no frequencies.
         expected: The mean share if the same values were dealt out to the nodes at random. Below it
             a signal is smooth along edges, above it rough.
         num_nodes: Nodes that have edges and so were counted.
@@ -51,11 +49,12 @@ class Signals:
     """Whether edges of a graph join nodes that are alike.
 
     Attributes:
-        train_homophily: Of the edges between training nodes: all that may be known before the test.
-        homophily: Of the edges between labelled nodes, those of the test among them.
-        labels: Of the classes, one channel each, on the graph of the labelled nodes; test labels
-            count too.
-        features: Of the features, on the whole graph; needs no labels.
+        train_homophily: Homophily of the edges between training nodes: all that may be known before
+            the test.
+        homophily: Homophily of the edges between labelled nodes, those of the test among them.
+        labels: Signal of the classes, one channel each, on the graph of the labelled nodes; test
+            labels count too.
+        features: Signal of the features, on the whole graph; needs no labels.
     """
 
     train_homophily: Homophily
@@ -115,10 +114,7 @@ def high_frequency_share(graph: Graph, x: Tensor | CSR, nodes: Tensor | None = N
 
 def adjacency_of(graph: Graph) -> "sparse.csr_array[np.float64]":
     """The matrix A of the graph without directions."""
-    graph = graph.to("cpu").symmetrised()
-    pattern, weight = graph.adjacency.pattern, graph.edge_weight
-    value = np.ones(graph.num_edges) if weight is None else weight.numpy().astype(np.float64)
-    return sparse.csr_array((value, pattern.col.numpy(), pattern.rowptr.numpy()), pattern.shape)
+    return _as_matrix(graph.to("cpu").symmetrised().adjacency)
 
 
 def normalised(matrix: "sparse.csr_array[np.float64]") -> "sparse.csr_array[np.float64]":
@@ -130,9 +126,9 @@ def normalised(matrix: "sparse.csr_array[np.float64]") -> "sparse.csr_array[np.f
 
 def _as_array(x: Tensor | CSR) -> Any:
     """A signal in float64, sparse if it was."""
-    if isinstance(x, Tensor):
-        return x.detach().cpu().double().numpy()
-    pattern = x.to("cpu").pattern
-    value = torch.ones(x.num_entries) if x.value is None else x.value.cpu()
-    arrays = (value.double().numpy(), pattern.col.numpy(), pattern.rowptr.numpy())
-    return sparse.csr_array(arrays, pattern.shape)
+    return _as_matrix(x.to("cpu")) if isinstance(x, CSR) else x.detach().cpu().double().numpy()
+
+
+def _as_matrix(x: CSR) -> "sparse.csr_array[np.float64]":
+    value = np.ones(x.num_entries) if x.value is None else x.value.double().numpy()
+    return sparse.csr_array((value, x.pattern.col.numpy(), x.pattern.rowptr.numpy()), x.shape)

@@ -1,23 +1,24 @@
 """Export: a trained model to a file, kept only if it answers as the model does."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
 
+from akgnn.csr import CSR
 from akgnn.data.node_data import NodeData
-from akgnn.errors import ExportError, RunFolderError
-from akgnn.export.check import Run, inputs_of, largest_difference, other_cases, own_case
+from akgnn.errors import ExportError
 from akgnn.export.onnx_file import INPUTS, onnx_runner, write_onnx
-from akgnn.export.program import program_for_any_graph, program_for_graph
+from akgnn.export.program import Case, Run, inputs_of, program_for_any_graph, program_for_graph
+from akgnn.files import replacing
 from akgnn.graph import Graph
 
 Format = Literal["graph", "dynamic", "onnx"]
+# The most that answers may differ, which are rounded after sums in another order.
+TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True)
@@ -69,12 +70,14 @@ def _export(model: nn.Module, data: NodeData, file: Path, form: Format) -> Expor
         inputs = INPUTS if is_weighted else INPUTS[:2]
         cases += other_cases(x, is_weighted=is_weighted)
         program = program_for_any_graph(model, data.num_features, is_weighted=is_weighted)
-    with _replacing(file) as written:
+    with replacing(file) as written:
         if form == "onnx":
             write_onnx(program, model, written, inputs, cases[1])
             run = onnx_runner(written, inputs)
         else:
-            torch.export.save(program, written)
+            # Not by its name: torch has errors of its own for folders that are not there.
+            with written.open("wb") as stream:
+                torch.export.save(program, stream)
             run = program_runner(written, inputs)
         difference = largest_difference(model, run, cases)
     return Exported(file, inputs, len(cases), difference)
@@ -90,13 +93,44 @@ def program_runner(file: Path, inputs: Sequence[str]) -> Run:
     return run
 
 
-@contextmanager
-def _replacing(file: Path) -> Iterator[Path]:
-    """Inside, a file to write; it takes the place of `file` unless an error comes."""
-    try:
-        with TemporaryDirectory(prefix=".tmp-akgnn-", dir=file.parent) as folder:
-            written = Path(folder) / file.name
-            yield written
-            written.replace(file)
-    except OSError as error:
-        raise RunFolderError(f"Cannot write {file}: {error.strerror or error}.") from error
+def own_case(data: NodeData) -> Case:
+    """The features and the graph of the data."""
+    return (data.x.to_dense(torch.float32) if isinstance(data.x, CSR) else data.x), data.graph
+
+
+def other_cases(x: Tensor, *, is_weighted: bool) -> list[Case]:
+    """A second graph of another size, with isolated nodes, and a third without any edges."""
+    source = torch.Generator().manual_seed(0)
+    edges = torch.randint(40, (2, 90), generator=source)
+    weight = torch.rand(90, generator=source) if is_weighted else None
+    graph = Graph.from_edge_index(edges, weight, num_nodes=43).symmetrised()
+    empty = Graph.from_edge_index(torch.empty(2, 0, dtype=torch.int64), num_nodes=7)
+    return [
+        (x[torch.randint(len(x), (each.num_nodes,), generator=source)], each)
+        for each in (graph, empty)
+    ]
+
+
+@torch.no_grad()
+def largest_difference(model: nn.Module, run: Run, cases: Sequence[Case]) -> float:
+    """By how much the answers differ at most, relative to the largest score if above 1.
+
+    A difference beyond the tolerance is an error.
+    """
+    largest = 0.0
+    for x, graph in cases:
+        wanted, found = model(x, graph), run(x, graph)
+        if found.shape != wanted.shape:
+            raise ExportError(
+                f"the exported file gives {list(found.shape)} numbers instead of "
+                f"{list(wanted.shape)} on a graph of {graph.num_nodes} nodes"
+            )
+        difference = float((found - wanted).abs().max()) / max(1.0, float(wanted.abs().max()))
+        # Written so that a NaN is refused.
+        if not difference <= TOLERANCE:
+            raise ExportError(
+                f"the exported file gives other answers: they differ by {difference:.2g} on a "
+                f"graph of {graph.num_nodes} nodes and {graph.num_edges} edges"
+            )
+        largest = max(largest, difference)
+    return largest

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from torch.export import ExportedProgram
 
 from akgnn.errors import ExportError, MissingExtraError
-from akgnn.export.check import Case, Run, inputs_of
-from akgnn.export.program import FAILURES, quietly
+from akgnn.export.program import FAILURES, Case, Run, inputs_of, quietly
 from akgnn.graph import Graph
 
 INPUTS = ("x", "edge_index", "edge_weight")
@@ -23,15 +22,7 @@ _SIZES = {"x": {0: "nodes"}, "edge_index": {1: "edges"}, "edge_weight": {0: "edg
 def write_onnx(
     program: ExportedProgram, model: nn.Module, file: Path, inputs: Sequence[str], example: Case
 ) -> None:
-    """Write the program as ONNX; refuse one that would need a matrix of nodes by nodes.
-
-    Args:
-        program: For any graph.
-        model: What it was made from.
-        file: Where to write.
-        inputs: Names of what the program takes.
-        example: A small graph to try it on, with features.
-    """
+    """Write the program as ONNX; refuse one that would need a matrix of nodes by nodes."""
     try:
         import onnx
         import onnxruntime  # noqa: F401
@@ -41,11 +32,7 @@ def write_onnx(
     try:
         with quietly("torch", "onnxscript", "onnx_ir"):
             made = torch.onnx.export(
-                program,
-                dynamo=True,
-                verbose=False,
-                input_names=inputs,
-                output_names=[OUTPUT],
+                program, dynamo=True, verbose=False, input_names=inputs, output_names=[OUTPUT]
             )
             assert made is not None
             content = made.model_proto
@@ -71,12 +58,6 @@ def check_growth(content: Any, inputs: Sequence[str], x: Tensor, graph: Graph) -
 
     It runs on a graph and on two copies of it side by side: what is one row a node or an edge
     doubles, a matrix of nodes by nodes quadruples.
-
-    Args:
-        content: The model.
-        inputs: Names of what it takes.
-        x: Features.
-        graph: The graph.
     """
     import onnx
 

@@ -2,8 +2,10 @@
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 import torch
@@ -11,9 +13,70 @@ from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 
 from akgnn.errors import ExportError
-from akgnn.export.edge_list import EdgeList
 from akgnn.graph import Graph
 
+
+@dataclass(frozen=True, eq=False)
+class EdgeList:
+    """As much of a `Graph` as models ask for, in operations that torch.export can follow.
+
+    Nothing is checked, because a program cannot look at its inputs while it is being traced.
+
+    Attributes:
+        edge_index: Sources and targets, without self-loops.
+        edge_weight: One number an edge, or None.
+        num_nodes: Number of nodes.
+        frequency: What `Graph.largest_frequency` is on the one graph that the program is for.
+    """
+
+    edge_index: Tensor
+    edge_weight: Tensor | None
+    num_nodes: int
+    frequency: float | None = None
+
+    @classmethod
+    def without_loops(
+        cls, edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int
+    ) -> "EdgeList":
+        """Leave out self-loops, as `Graph` does."""
+        kept = edge_index[0] != edge_index[1]
+        weight = None if edge_weight is None else edge_weight[kept]
+        return cls(edge_index[:, kept], weight, num_nodes)
+
+    @cached_property
+    def degree(self) -> Tensor:
+        """The weighted number of in-neighbours."""
+        target = self.edge_index[1]
+        weight = self.edge_weight
+        if weight is None:
+            weight = torch.ones_like(target, dtype=torch.float32)
+        zeros = torch.zeros(self.num_nodes, dtype=weight.dtype, device=weight.device)
+        return zeros.index_add(0, target, weight)
+
+    @cached_property
+    def mean_degree(self) -> Tensor:
+        """The mean of the degrees above 0; 1 where there are none."""
+        connected = (self.degree > 0).sum()
+        return torch.where(connected > 0, self.degree.sum() / connected.clamp_min(1), 1.0)
+
+    @cached_property
+    def transpose(self) -> "EdgeList":
+        """The graph with every edge transposed."""
+        return EdgeList(self.edge_index.flip(0), self.edge_weight, self.num_nodes)
+
+    @property
+    def largest_frequency(self) -> float:
+        """The largest eigenvalue of the normalised Laplacian, which no program computes."""
+        if self.frequency is None:
+            raise ExportError(
+                "it needs the largest eigenvalue of the Laplacian, which a program for any graph "
+                "cannot compute. Export it for its own graph"
+            )
+        return self.frequency
+
+
+Case = tuple[Tensor, Graph]
+Run = Callable[[Tensor, Graph], Tensor]
 # What a program for any graph is traced with; sizes of 0 and 1 would be taken for constants.
 _EDGES = ((0, 1, 1, 2, 3, 3), (1, 0, 2, 1, 3, 2))
 _NODES = 5
@@ -23,12 +86,7 @@ FAILURES = (RuntimeError, TypeError, ValueError, AttributeError)
 
 
 class OneGraph(nn.Module):
-    """A model and its graph, as a function of the features.
-
-    Args:
-        model: In evaluation mode.
-        graph: What it is evaluated on.
-    """
+    """A model and its graph, as a function of the features."""
 
     edge_index: Tensor
     edge_weight: Tensor | None
@@ -48,11 +106,7 @@ class OneGraph(nn.Module):
 
 
 class AnyGraph(nn.Module):
-    """A model as a function of features and edges.
-
-    Args:
-        model: In evaluation mode.
-    """
+    """A model as a function of features and edges."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
@@ -104,7 +158,7 @@ def _exported(
 
 
 def _asks_frequency(model: nn.Module) -> bool:
-    from akgnn.layers.cheb_conv import ChebConv
+    from akgnn.models.chebynet import ChebConv
 
     return any(isinstance(module, ChebConv) for module in model.modules())
 
@@ -122,3 +176,9 @@ def quietly(*loggers: str) -> Iterator[None]:
     finally:
         for name, level in before.items():
             logging.getLogger(name).setLevel(level)
+
+
+def inputs_of(x: Tensor, graph: Graph) -> tuple[Tensor, Tensor, Tensor]:
+    """What an exported model may take: x, edge_index and edge_weight."""
+    weight = graph.edge_weight
+    return x, graph.edge_index, torch.ones(graph.num_edges) if weight is None else weight.float()

@@ -8,14 +8,10 @@ from torch import Tensor, nn
 from akgnn.errors import SettingsError
 from akgnn.graph import Graph
 from akgnn.layers.kernels import Kernel, find_kernel
-from akgnn.ops.adaptive import adaptive_propagate
-from akgnn.ops.composed import Normalisation, Weight
-from akgnn.ops.edgewise import SumOverEdges, edgewise_propagate
+from akgnn.ops.adaptive import SumOverEdges, adaptive_propagate, edgewise_propagate
+from akgnn.ops.inputs import Normalisation, Weight, as_graph
 
 Form = Literal["sym", "row", "directed"]
-
-# Beyond this float32 has no numbers.
-_LARGEST = 1e38
 
 
 class AKConv(nn.Module):
@@ -28,33 +24,37 @@ class AKConv(nn.Module):
 
     where A is the adjacency matrix and D_k the diagonal of A_k's row sums. Because 2 / λ cancels,
     this is GCN's kernel with the self-loop weight r = λ - 1 learned instead of 1. A large λ keeps
-    a node's own signal (all-pass); λ = 1 is a plain average over neighbours (low-pass); λ = 2,
-    the start, is GCN. Other kernels give the self-loop and the edges other weights, of either sign
-    for the edges; see `akgnn.layers.kernels`.
+    a node's own signal (all-pass); λ = 1 is a plain average over neighbours (low-pass); λ = 2, the
+    initial value, is GCN. Other kernels give the self-loop and the edges other weights, of either
+    sign for the edges; see `akgnn.layers.kernels`.
 
     `conv(x, graph)` takes a `Graph`, built once; `conv(x, edge_index, edge_weight)` takes PyG's
-    tensors, and builds the graph anew each time; an `edge_weight` that learns gets a gradient, edge
-    by edge. The result must not be changed in place
-    (`relu_`) while φ is learned: its gradient needs it.
+    tensors and builds the graph anew each time. An `edge_weight` that learns gets a gradient, edge
+    by edge. The result must not be changed in place (`relu_`) while φ is learned: its gradient
+    needs it.
 
     Args:
         kernel: A name in `KERNELS`, or a `Kernel`.
-        start: Where its scalar starts, λ or τ; the kernel's own start if not given.
+        initial: Initial value of its scalar, λ or τ; the kernel's own if not given.
         learn: Whether the scalar is learned.
         groups: How many scalars there are, each for its own equal part of the channels.
         normalisation: `"sym"`, as in the paper; `"row"`, D_k^-1 A_k, which directed graphs need;
             or `"directed"`, the row form over in-neighbours and out-neighbours, each with scalars
             of their own.
+
+    Raises:
+        UnknownNameError: There is no kernel of this name.
+        SettingsError: The kernel cannot have this initial value, or another argument is wrong.
     """
 
     phi: nn.Parameter
-    phi_start: Tensor
+    phi_initial: Tensor
 
     def __init__(
         self,
         *,
         kernel: str | Kernel = "paper",
-        start: float | None = None,
+        initial: float | None = None,
         learn: bool = True,
         groups: int = 1,
         normalisation: Form = "sym",
@@ -67,31 +67,74 @@ class AKConv(nn.Module):
         if groups < 1:
             raise SettingsError(f"groups must be at least 1, got {groups}.")
         self.kernel = find_kernel(kernel) if isinstance(kernel, str) else kernel
-        self.start = self.kernel.start if start is None else start
         self.groups = groups
         self.normalisation: Form = normalisation
-        ways = 2 if normalisation == "directed" else 1
-        shape = () if ways == groups == 1 else (ways, groups)
+        directions = 2 if normalisation == "directed" else 1
+        shape = () if directions == groups == 1 else (directions, groups)
         self.phi = nn.Parameter(torch.empty(shape), requires_grad=learn)
-        # Where decay may draw φ to.
-        phi_start = torch.full(shape, _phi_of(self.kernel, self.start))
-        self.register_buffer("phi_start", phi_start, persistent=False)
+        # Where decay may draw φ to; not part of the state.
+        self.register_buffer("phi_initial", torch.empty(shape), persistent=False)
+        self.restart(self.kernel.initial if initial is None else initial)
+
+    def restart(self, scalar: float) -> None:
+        """Give the scalars another initial value, and put them there."""
+        self.phi_initial.fill_(self.kernel.checked_phi(scalar))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Put the scalars back to their start."""
+        """Put the scalars back to their initial value."""
         with torch.no_grad():
-            self.phi.copy_(self.phi_start)
+            self.phi.copy_(self.phi_initial)
 
-    def restart(self, start: float) -> None:
-        """Put the scalars to another start."""
-        self.start = start
-        self.phi_start.fill_(_phi_of(self.kernel, start))
-        self.reset_parameters()
+    def forward(
+        self, x: Tensor, graph: Graph | Tensor, edge_weight: Tensor | None = None
+    ) -> Tensor:
+        """Propagate signals one step over the graph.
+
+        Args:
+            x: Signals, shape (nodes, channels).
+            graph: The graph, or PyG's `edge_index`.
+            edge_weight: One number an edge of `edge_index`; a `Graph` holds its own.
+
+        Raises:
+            GraphError: The graph does not fit the signals or the normalisation.
+            SettingsError: There is an `edge_weight` beside a `Graph`.
+        """
+        if isinstance(graph, Tensor) and edge_weight is not None and edge_weight.requires_grad:
+            return self.edgewise(x, graph, edge_weight)
+        graph = as_graph(graph, x, edge_weight)
+        return adaptive_propagate(graph, x, *self.weights(graph), normalisation=self._step_form)
+
+    def edgewise(
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        edge_weight: Tensor | None = None,
+        *,
+        sum_over: SumOverEdges | None = None,
+    ) -> Tensor:
+        """The same edge by edge, more slowly: gradients reach `edge_weight`.
+
+        The mean degree, which some kernels measure their scalar by, counts as fixed. `sum_over`
+        adds up weighted signals over edges, where a plain sum will not do.
+        """
+        fixed = None if edge_weight is None else edge_weight.detach()
+        graph = as_graph(edge_index, x, fixed)
+        weights, form = self.weights(graph), self._step_form
+        return edgewise_propagate(
+            graph, edge_index, edge_weight, x, *weights, normalisation=form, sum_over=sum_over
+        )
+
+    def weights(self, graph: Graph) -> tuple[Weight, ...]:
+        """The self weight, the neighbour weight and, if directed, the weight of out-neighbours.
+
+        Each is one number, or one for each group.
+        """
+        return self._weights(self.phi_by_direction, graph)
 
     @property
-    def phi_by_way(self) -> Tensor:
-        """φ in the shape (ways, groups); of several replicas, one such block each."""
+    def phi_by_direction(self) -> Tensor:
+        """φ in the shape (directions, groups); several replicas have one such block each."""
         has_shape = self.groups > 1 or self.normalisation == "directed"
         return self.phi if has_shape else self.phi[..., None, None]
 
@@ -119,23 +162,16 @@ class AKConv(nn.Module):
         """
         return self.kernel.frequency_response(self.phi, frequency)
 
-    def weights(self, graph: Graph) -> tuple[Weight, ...]:
-        """The self weight, the neighbour weight and, if directed, the weight of out-neighbours.
-
-        Each is one number, or one for each group.
-        """
-        return self._weights(self.phi_by_way, graph)
-
     def neighbour_share(self, graph: Graph) -> Tensor:
         """The part of a node's new signal that comes from its neighbours, at the mean degree.
 
         From -1, its neighbours subtracted and nothing else, through 0, its own signal alone, to 1,
         the plain average over neighbours. Shape (groups,), or (2, groups) if directed.
         """
-        return self.shares(self.phi_by_way, graph).squeeze(-2)
+        return self.shares(self.phi_by_direction, graph).squeeze(-2)
 
     def shares(self, phi: Tensor, graph: Graph) -> Tensor:
-        """The same for any φ, shape (…, ways, groups), such as those of several layers at once."""
+        """`neighbour_share` for any φ of shape (…, directions, groups), such as several layers'."""
         own, *others = self._weights(phi, graph)
         parts = [w * side.mean_degree for w, side in zip(others, self._sides(graph), strict=True)]
         sizes = torch.stack([torch.ones_like(phi[..., 0, :]) * part for part in parts], dim=-2)
@@ -143,57 +179,20 @@ class AKConv(nn.Module):
         return sizes / (own + sizes.abs().sum(-2, keepdim=True))
 
     def _sides(self, graph: Graph) -> tuple[Graph, ...]:
-        """The graph whose rows hold the neighbours, for each way."""
+        """The graph whose rows hold the neighbours, for each direction."""
         return (graph, graph.transpose) if self.normalisation == "directed" else (graph,)
 
     def _weights(self, phi: Tensor, graph: Graph) -> tuple[Weight, ...]:
-        """As `weights`, for φ of shape (…, ways, groups)."""
-        ways = [
-            self.kernel.weights(phi[..., way, :], side.mean_degree)
-            for way, side in enumerate(self._sides(graph))
+        """As `weights`, for φ of shape (…, directions, groups)."""
+        pairs = [
+            self.kernel.weights(phi[..., direction, :], side.mean_degree)
+            for direction, side in enumerate(self._sides(graph))
         ]
-        if len(ways) == 1:
-            return ways[0]
+        if len(pairs) == 1:
+            return pairs[0]
         # Brought to one self weight: only the ratios to it matter.
-        (own, into), (other, out) = ways
+        (own, into), (other, out) = pairs
         return own * other, into * other, out * own
-
-    def forward(
-        self, x: Tensor, graph: Graph | Tensor, edge_weight: Tensor | None = None
-    ) -> Tensor:
-        """Propagate the signals `x`, shape (nodes, channels), one step over the graph."""
-        if isinstance(graph, Tensor):
-            if edge_weight is not None and edge_weight.requires_grad:
-                return self.edgewise(x, graph, edge_weight)
-            graph = Graph.from_edge_index(graph, edge_weight, num_nodes=x.size(-2))
-        elif edge_weight is not None:
-            raise SettingsError("edge_weight goes with edge_index; a Graph holds its own weights.")
-        return adaptive_propagate(graph, x, *self.weights(graph), normalisation=self._step_form)
-
-    def edgewise(
-        self,
-        x: Tensor,
-        edge_index: Tensor,
-        edge_weight: Tensor | None = None,
-        *,
-        sum_over: SumOverEdges | None = None,
-    ) -> Tensor:
-        """The same edge by edge, more slowly: gradients reach `edge_weight`.
-
-        The mean degree, which some kernels measure their scalar by, counts as fixed.
-
-        Args:
-            x: Signals, shape (nodes, channels).
-            edge_index: As PyG writes it.
-            edge_weight: One number an edge.
-            sum_over: Adds up weighted signals over edges; a plain sum if not given.
-        """
-        fixed = None if edge_weight is None else edge_weight.detach()
-        graph = Graph.from_edge_index(edge_index, fixed, num_nodes=x.size(-2))
-        weights, form = self.weights(graph), self._step_form
-        return edgewise_propagate(
-            graph, edge_index, edge_weight, x, *weights, normalisation=form, sum_over=sum_over
-        )
 
     @property
     def _step_form(self) -> Normalisation:
@@ -210,12 +209,3 @@ class AKConv(nn.Module):
     ) -> Tensor:
         """As `forward`."""
         return cast(Tensor, super().__call__(x, graph, edge_weight))
-
-
-def _phi_of(kernel: Kernel, start: float) -> float:
-    if not abs(start) <= _LARGEST:
-        raise SettingsError(f"The start of {kernel.symbol} must be finite, got {start}.")
-    try:
-        return kernel.phi_of(start)
-    except ValueError as error:
-        raise SettingsError(f"{error}, got {start}.") from error

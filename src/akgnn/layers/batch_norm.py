@@ -43,13 +43,6 @@ class BatchNorm(nn.Module):
         return self._normalised(beside.flatten(1)).view_as(beside).transpose(0, 1).contiguous()
 
     def _normalised(self, h: Tensor) -> Tensor:
-        return F.batch_norm(
-            h,
-            self.running_mean.view(-1),
-            self.running_var.view(-1),
-            self.weight.view(-1),
-            self.bias.view(-1),
-            self.training,
-            _MOMENTUM,
-            _EPSILON,
-        )
+        of_channels = (self.running_mean, self.running_var, self.weight, self.bias)
+        mean, var, weight, bias = (tensor.view(-1) for tensor in of_channels)
+        return F.batch_norm(h, mean, var, weight, bias, self.training, _MOMENTUM, _EPSILON)

@@ -9,13 +9,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from akgnn.errors import UnknownNameError
-from akgnn.ops.composed import Weight
+from akgnn.errors import SettingsError, UnknownNameError
+from akgnn.ops.inputs import Weight
+
+# Beyond this float32 has no numbers.
+_LARGEST = 1e38
 
 
 @dataclass(frozen=True)
-class Start:
-    """Where the scalar of a kernel starts.
+class InitialValue:
+    """The value that the scalar of a kernel has when training begins.
 
     Attributes:
         scalar: λ or τ, or `gcn`: the one at which the kernel is GCN's on the graph at hand.
@@ -28,8 +31,8 @@ class Start:
     @property
     def text(self) -> str:
         """As people read it."""
-        where = "GCN" if self.scalar == "gcn" else f"{self.scalar:g}"
-        return where if self.learns else f"{where}, fixed"
+        value = "GCN" if self.scalar == "gcn" else f"{self.scalar:g}"
+        return value if self.learns else f"{value}, fixed"
 
 
 @dataclass(frozen=True)
@@ -39,13 +42,13 @@ class Learning:
     Attributes:
         rate: Learning rate; None for the one of the weights.
         decay: Penalty; None for the one of the weights.
-        starts: Starts to train from, one after the other; validation keeps one. Empty for the
-            kernel's own start alone.
+        restarts: Initial values to train from, one after the other; validation keeps one. Empty
+            for the kernel's own alone.
     """
 
     rate: float | None = None
     decay: float | None = None
-    starts: tuple[Start, ...] = ()
+    restarts: tuple[InitialValue, ...] = ()
 
 
 class Kernel(ABC):
@@ -58,10 +61,10 @@ class Kernel(ABC):
 
     symbol: ClassVar[str]
     """How the scalar is written."""
-    start: ClassVar[float]
-    """The scalar that a layer starts with."""
+    initial: ClassVar[float]
+    """The scalar of a layer before training."""
     search_space: ClassVar[tuple[float, float]]
-    """Where a search looks for starts, lowest and highest."""
+    """Where a search looks for initial values, lowest and highest."""
     learning: ClassVar[Learning] = Learning()
     """How φ is best learned."""
 
@@ -83,6 +86,19 @@ class Kernel(ABC):
     @abstractmethod
     def gcn(self, mean_degree: float) -> float:
         """The scalar at which the kernel is GCN's: a = w."""
+
+    def checked_phi(self, scalar: float) -> float:
+        """As `phi_of`, for a scalar that a user gave.
+
+        Raises:
+            SettingsError: The kernel cannot have this scalar.
+        """
+        if not abs(scalar) <= _LARGEST:
+            raise SettingsError(f"{self.symbol} must be finite, got {scalar}.")
+        try:
+            return self.phi_of(scalar)
+        except ValueError as error:
+            raise SettingsError(f"{error}, got {scalar}.") from error
 
     def lambda_max(self, phi: Tensor) -> Tensor | None:
         """The paper's λ; None for a kernel that has none."""
@@ -115,7 +131,7 @@ class LambdaKernel(Kernel):
     """A kernel of the paper's form: a = λ - 1, w = 1; from low-pass towards all-pass."""
 
     symbol = "λ"
-    start = 2.0
+    initial = 2.0
 
     @abstractmethod
     def self_loop(self, phi: Tensor) -> Tensor:
@@ -179,13 +195,13 @@ class SignedKernel(Kernel):
     """
 
     symbol = "τ"
-    start = 1.0
+    initial = 1.0
     search_space = (-2.0, 10.0)
     # Measured in docs/kernels.md. The fixed one comes first: a tie goes to it.
     learning = Learning(
         rate=0.05,
         decay=0.0,
-        starts=(Start("gcn", learns=False), Start(1.0), Start(0.1)),
+        restarts=(InitialValue("gcn", learns=False), InitialValue(1.0), InitialValue(0.1)),
     )
 
     def phi_of(self, scalar: float) -> float:
@@ -217,8 +233,21 @@ KERNELS: dict[str, Kernel] = {
 }
 
 
+def register_kernel(name: str, kernel: Kernel) -> None:
+    """Add a kernel, under a name that is not taken, to those that `kernel="…"` finds.
+
+    Raises:
+        SettingsError: The name is taken, or the second argument is no `Kernel`.
+    """
+    if not isinstance(kernel, Kernel):
+        raise SettingsError(f"A kernel must descend from Kernel, got {kernel!r}.")
+    if name in KERNELS:
+        raise SettingsError(f"There is a kernel {name!r} already; choose another name.")
+    KERNELS[name] = kernel
+
+
 def find_kernel(name: str) -> Kernel:
-    """The kernel of this name, or an error that lists the names."""
+    """The kernel of this name; an unknown one is answered with the names there are."""
     if name not in KERNELS:
         raise UnknownNameError("kernel", name, KERNELS)
     return KERNELS[name]

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from akgnn.csr import CSR
 from akgnn.errors import SettingsError
-from akgnn.ops.sparse_linear import sparse_linear
+from akgnn.ops.products import sparse_linear
 
 Initialisation = Literal["glorot_normal", "uniform"]
 
@@ -16,8 +16,8 @@ Initialisation = Literal["glorot_normal", "uniform"]
 class Linear(nn.Module):
     """x W + b for dense or sparse x.
 
-    Of several replicas, W has the shape (replicas, in, out), and x may be one for all of them. The
-    product has the precision of dense x where that is lower than W's, so that signals may be
+    With several replicas, W has the shape (replicas, in, out), and x may be one for all of them.
+    The product has the precision of dense x where that is lower than W's, so that signals may be
     bfloat16 while W is learned in float32.
 
     Args:
@@ -27,6 +27,9 @@ class Linear(nn.Module):
         initialisation: `"glorot_normal"`, as in the paper, with b = 0; or `"uniform"` between
             ±1 / sqrt(in_channels), for b too.
         generator: Source of the initial weights.
+
+    Raises:
+        SettingsError: There are no channels, or the initialisation is unknown.
     """
 
     def __init__(

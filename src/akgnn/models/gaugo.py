@@ -1,7 +1,6 @@
 """GAugO's two nets: a GCN that classifies and an auto-encoder that predicts edges."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -9,10 +8,9 @@ from torch import Tensor, nn
 
 from akgnn.csr import CSR
 from akgnn.graph import Graph
-from akgnn.layers.gcn_conv import GCNConv
-from akgnn.models.gcn import GCN
+from akgnn.models.gcn import GCN, GCNConv
 from akgnn.ops.dropout import Noise
-from akgnn.settings import Settings, count, rate
+from akgnn.settings import Settings, count, rate, takes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,18 +28,12 @@ class GAugOSettings(Settings):
     dropout: float = rate(0.5)
 
 
+@takes(GAugOSettings)
 class GAugO(nn.Module):
     """A two-layer GCN, and a graph auto-encoder that the strategy trains along with it.
 
     From "Data Augmentation for Graph Neural Networks" (AAAI 2021). Its predictions are the GCN's on
     the graph as it is; the auto-encoder changes the graphs that the GCN is trained on.
-
-    Args:
-        in_channels: Number of features.
-        hidden_channels: Width of the hidden signals.
-        out_channels: Number of classes.
-        generator: Source of the initial weights.
-        options: The other fields of `GAugOSettings`.
     """
 
     def __init__(
@@ -50,30 +42,22 @@ class GAugO(nn.Module):
         hidden_channels: int,
         out_channels: int,
         *,
+        edge_channels: int = 32,
+        dropout: float = 0.5,
         generator: torch.Generator | None = None,
-        **options: Any,
     ) -> None:
         super().__init__()
-        self.settings = settings = GAugOSettings.from_mapping(
-            {"hidden_channels": hidden_channels, **options}
-        )
-        self.classifier = GCN(
-            in_channels,
-            hidden_channels,
-            out_channels,
-            dropout=settings.dropout,
-            generator=generator,
-        )
-        self.encoder = EdgeEncoder(
-            in_channels, hidden_channels, settings.edge_channels, generator=generator
-        )
+        self.settings = GAugOSettings.of_call(locals())
+        sizes = in_channels, hidden_channels, out_channels
+        self.classifier = GCN(*sizes, dropout=dropout, generator=generator)
+        self.encoder = EdgeEncoder(in_channels, hidden_channels, edge_channels, generator=generator)
 
     @property
     def first_layer(self) -> nn.Module:
         """The layer that weight decay may be confined to."""
         return self.classifier.first_layer
 
-    def forward(self, x: Tensor | CSR, graph: Graph, noise: Noise | None = None) -> Tensor:
+    def forward(self, x: Tensor | CSR, graph: Graph | Tensor, noise: Noise | None = None) -> Tensor:
         """Class scores (logits), shape (nodes, classes)."""
         logits: Tensor = self.classifier(x, graph, noise)
         return logits
@@ -84,12 +68,6 @@ class EdgeEncoder(nn.Module):
 
     After "Variational Graph Auto-Encoders" (2016), the form without variance. The ReLU stands at
     the end, so that no score is negative and scores can serve as probabilities.
-
-    Args:
-        in_channels: Number of features.
-        hidden_channels: Width of the hidden signals.
-        out_channels: Width of Z.
-        generator: Source of the initial weights.
     """
 
     def __init__(

@@ -2,22 +2,29 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
 
-from akgnn.errors import UnknownNameError
-from akgnn.models.akgnn import AKGNN, AKGNNSettings
-from akgnn.models.appnp import APPNP, APPNPSettings
+from akgnn.errors import SettingsError, UnknownNameError
+from akgnn.models.adaptive_network import AKGNNSettings
+from akgnn.models.akgnn import AKGNN
+from akgnn.models.akgnn_grand import AKGNNGrand
 from akgnn.models.chebynet import ChebyNet, ChebyNetSettings
-from akgnn.models.gat import GAT, GATSettings
 from akgnn.models.gaugo import GAugO, GAugOSettings
-from akgnn.models.gcn import GCN, GCNSettings
-from akgnn.models.gprgnn import GPRGNN, GPRGNNSettings
-from akgnn.models.graphsage import GraphSAGE, GraphSAGESettings
-from akgnn.models.jknet import JKNet, JKNetSettings
-from akgnn.models.mlp import MLP, MLPSettings
-from akgnn.models.pgso import PGSO, PGSOSettings
+from akgnn.models.gcn import GCN, PGSO, GCNSettings, JKNet, JKNetSettings
+from akgnn.models.predict_first import (
+    APPNP,
+    GPRGNN,
+    MLP,
+    APPNPSettings,
+    GPRGNNSettings,
+    MLPSettings,
+)
+from akgnn.models.pyg_models import GAT, GATSettings, GraphSAGE, GraphSAGESettings
 from akgnn.models.sgc import SGC, SSGC, SGCSettings, SSGCSettings
 from akgnn.settings import Settings
 
@@ -27,128 +34,106 @@ class ModelEntry:
     """What is known of a model before it is built.
 
     Attributes:
-        build: Makes the model as `build(in_channels, hidden_channels, out_channels, …)`, or
-            without the second where its settings have no hidden channels.
+        model: The class of the model, called as `model(in_channels, hidden_channels,
+            out_channels, *, …, generator)` with settings by name, or without the second where its
+            settings have no hidden channels. Its `is_stackable`, if true, says that it knows
+            replicas; see `akgnn.models.replicas`.
         settings: The class of its settings.
         family: Kind of model, for lists.
         paper: Where it was published.
         strategy: How it is trained unless a preset says otherwise; a name in
             `akgnn.training.strategies`.
+        presets: TOML file of its presets; if None the package's own, or the defaults alone.
+        choose: The class for some settings, where they ask for different ones; `model` is the one
+            for the defaults.
     """
 
-    build: Callable[..., nn.Module]
+    model: type[nn.Module]
     settings: type[Settings]
     family: str
     paper: str
     strategy: str = "supervised"
+    presets: Path | None = None
+    choose: Callable[[Any], type[nn.Module]] | None = None
+
+    def model_for(self, settings: Settings) -> type[nn.Module]:
+        """The class of the model that has these settings."""
+        return self.model if self.choose is None else self.choose(settings)
 
 
-MODELS = {
+def _akgnn_for(settings: AKGNNSettings) -> type[nn.Module]:
+    return AKGNNGrand if settings.order == "propagate-first" else AKGNN
+
+
+_PAPERS = {
+    "akgnn": "Ju et al., Adaptive Kernel Graph Neural Network, 2022",
+    "appnp": "Gasteiger et al., Predict then Propagate, 2019",
+    "chebynet": "Defferrard et al., Convolutional Neural Networks on Graphs with Fast "
+    "Localized Spectral Filtering, 2016",
+    "dropedge": "Rong et al., DropEdge: Towards Deep Graph Convolutional Networks on Node "
+    "Classification, 2020",
+    "fastgcn": "Chen et al., FastGCN: Fast Learning with Graph Convolutional Networks via "
+    "Importance Sampling, 2018",
+    "gat": "Velickovic et al., Graph Attention Networks, 2018",
+    "gaugo": "Zhao et al., Data Augmentation for Graph Neural Networks, 2021",
+    "gcn": "Kipf and Welling, Semi-Supervised Classification with Graph Convolutional "
+    "Networks, 2017",
+    "gprgnn": "Chien et al., Adaptive Universal Generalized PageRank Graph Neural Network, 2021",
+    "graphsage": "Hamilton et al., Inductive Representation Learning on Large Graphs, 2017",
+    "jknet": "Xu et al., Representation Learning on Graphs with Jumping Knowledge Networks, 2018",
+    "mlp": "Rumelhart et al., Learning Representations by Back-Propagating Errors, 1986",
+    "pgso": "Dasoulas et al., Learning Parametrised Graph Shift Operators, 2021",
+    "sgc": "Wu et al., Simplifying Graph Convolutional Networks, 2019",
+    "ssgc": "Zhu and Koniusz, Simple Spectral Graph Convolution, 2021",
+    "vbat": "Deng et al., Batch Virtual Adversarial Training for Graph Convolutional Networks, "
+    "2019",
+}
+
+MODELS: dict[str, ModelEntry] = {
     "akgnn": ModelEntry(
-        AKGNN,
-        AKGNNSettings,
-        "adaptive kernel",
-        "Ju et al., Adaptive Kernel Graph Neural Network, 2022",
+        AKGNN, AKGNNSettings, "adaptive kernel", _PAPERS["akgnn"], choose=_akgnn_for
     ),
-    "appnp": ModelEntry(
-        APPNP, APPNPSettings, "graph convolution", "Gasteiger et al., Predict then Propagate, 2019"
-    ),
-    "chebynet": ModelEntry(
-        ChebyNet,
-        ChebyNetSettings,
-        "graph convolution",
-        "Defferrard et al., Convolutional Neural Networks on Graphs with Fast Localized Spectral "
-        "Filtering, 2016",
-    ),
+    "appnp": ModelEntry(APPNP, APPNPSettings, "graph convolution", _PAPERS["appnp"]),
+    "chebynet": ModelEntry(ChebyNet, ChebyNetSettings, "graph convolution", _PAPERS["chebynet"]),
     "dropedge": ModelEntry(
-        GCN,
-        GCNSettings,
-        "regularisation",
-        "Rong et al., DropEdge: Towards Deep Graph Convolutional Networks on Node Classification, "
-        "2020",
-        strategy="drop-edge",
+        GCN, GCNSettings, "regularisation", _PAPERS["dropedge"], strategy="drop-edge"
     ),
     "fastgcn": ModelEntry(
-        GCN,
-        GCNSettings,
-        "sampling",
-        "Chen et al., FastGCN: Fast Learning with Graph Convolutional Networks via Importance "
-        "Sampling, 2018",
-        strategy="layer-sampling",
+        GCN, GCNSettings, "sampling", _PAPERS["fastgcn"], strategy="layer-sampling"
     ),
-    "gat": ModelEntry(
-        GAT,
-        GATSettings,
-        "graph convolution",
-        "Velickovic et al., Graph Attention Networks, 2018",
-    ),
+    "gat": ModelEntry(GAT, GATSettings, "graph convolution", _PAPERS["gat"]),
     "gaugo": ModelEntry(
-        GAugO,
-        GAugOSettings,
-        "regularisation",
-        "Zhao et al., Data Augmentation for Graph Neural Networks, 2021",
-        strategy="edge-augmentation",
+        GAugO, GAugOSettings, "regularisation", _PAPERS["gaugo"], strategy="edge-augmentation"
     ),
-    "gcn": ModelEntry(
-        GCN,
-        GCNSettings,
-        "graph convolution",
-        "Kipf and Welling, Semi-Supervised Classification with Graph Convolutional Networks, 2017",
-    ),
-    "gprgnn": ModelEntry(
-        GPRGNN,
-        GPRGNNSettings,
-        "graph convolution",
-        "Chien et al., Adaptive Universal Generalized PageRank Graph Neural Network, 2021",
-    ),
-    "graphsage": ModelEntry(
-        GraphSAGE,
-        GraphSAGESettings,
-        "sampling",
-        "Hamilton et al., Inductive Representation Learning on Large Graphs, 2017",
-    ),
-    "jknet": ModelEntry(
-        JKNet,
-        JKNetSettings,
-        "graph convolution",
-        "Xu et al., Representation Learning on Graphs with Jumping Knowledge Networks, 2018",
-    ),
-    "mlp": ModelEntry(
-        MLP,
-        MLPSettings,
-        "no edges",
-        "Rumelhart et al., Learning Representations by Back-Propagating Errors, 1986",
-    ),
-    "pgso": ModelEntry(
-        PGSO,
-        PGSOSettings,
-        "regularisation",
-        "Dasoulas et al., Learning Parametrised Graph Shift Operators, 2021",
-    ),
-    "sgc": ModelEntry(
-        SGC,
-        SGCSettings,
-        "graph convolution",
-        "Wu et al., Simplifying Graph Convolutional Networks, 2019",
-    ),
-    "ssgc": ModelEntry(
-        SSGC,
-        SSGCSettings,
-        "graph convolution",
-        "Zhu and Koniusz, Simple Spectral Graph Convolution, 2021",
-    ),
+    "gcn": ModelEntry(GCN, GCNSettings, "graph convolution", _PAPERS["gcn"]),
+    "gprgnn": ModelEntry(GPRGNN, GPRGNNSettings, "graph convolution", _PAPERS["gprgnn"]),
+    "graphsage": ModelEntry(GraphSAGE, GraphSAGESettings, "sampling", _PAPERS["graphsage"]),
+    "jknet": ModelEntry(JKNet, JKNetSettings, "graph convolution", _PAPERS["jknet"]),
+    "mlp": ModelEntry(MLP, MLPSettings, "no edges", _PAPERS["mlp"]),
+    "pgso": ModelEntry(PGSO, GCNSettings, "regularisation", _PAPERS["pgso"]),
+    "sgc": ModelEntry(SGC, SGCSettings, "graph convolution", _PAPERS["sgc"]),
+    "ssgc": ModelEntry(SSGC, SSGCSettings, "graph convolution", _PAPERS["ssgc"]),
     "vbat": ModelEntry(
-        GCN,
-        GCNSettings,
-        "regularisation",
-        "Deng et al., Batch Virtual Adversarial Training for Graph Convolutional Networks, 2019",
-        strategy="virtual-adversarial",
+        GCN, GCNSettings, "regularisation", _PAPERS["vbat"], strategy="virtual-adversarial"
     ),
 }
 
 
+def register_model(name: str, entry: ModelEntry) -> None:
+    """Add a model, under a name that is not taken, to those that `--model` and `build_model` know.
+
+    Raises:
+        SettingsError: The name is taken, or the second argument is no `ModelEntry`.
+    """
+    if not isinstance(entry, ModelEntry):
+        raise SettingsError(f"A model is registered by its ModelEntry, got {entry!r}.")
+    if name in MODELS:
+        raise SettingsError(f"There is a model {name!r} already; choose another name.")
+    MODELS[name] = entry
+
+
 def find_model(name: str) -> ModelEntry:
-    """The entry of a model, or an error that lists the names."""
+    """The entry of a model; an unknown one is answered with the names there are."""
     if name not in MODELS:
         raise UnknownNameError("model", name, MODELS)
     return MODELS[name]
@@ -157,11 +142,24 @@ def find_model(name: str) -> ModelEntry:
 def build_model(
     name: str, settings: Settings, in_channels: int, out_channels: int, *, seed: int = 0
 ) -> nn.Module:
-    """Build a model by name, its initial weights drawn from `seed`."""
-    options = settings.to_dict()
+    """Build a model by name.
+
+    Args:
+        name: A name in `MODELS`.
+        settings: The settings of the model.
+        in_channels: Number of features.
+        out_channels: Number of classes.
+        seed: Seed of the initial weights.
+
+    Raises:
+        UnknownNameError: There is no model of this name.
+    """
+    entry = find_model(name)
+    model, options = entry.model_for(settings), settings.to_dict()
+    if entry.choose is not None:
+        # What the class does not take has chosen it, or is at its default.
+        options = {key: options[key] for key in signature(model).parameters if key in options}
     # Linear models have no hidden channels.
     hidden = [options.pop("hidden_channels")] if "hidden_channels" in options else []
     generator = torch.Generator().manual_seed(seed)
-    return find_model(name).build(
-        in_channels, *hidden, out_channels, generator=generator, **options
-    )
+    return model(in_channels, *hidden, out_channels, generator=generator, **options)

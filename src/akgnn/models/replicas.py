@@ -2,7 +2,7 @@
 
 A stacked model maps features that all share to signals of the shape (replicas, nodes, channels), in
 which replica i is what model i alone would give. Rows of one replica lie together, so that masks
-and products work on one at a time, which stays in a processor's cache.
+and products work on one at a time, which stays in a CPU's cache.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,29 +13,25 @@ import torch
 from torch import Tensor, nn
 
 from akgnn.errors import SettingsError
-from akgnn.models.akgnn import AKGNN
-from akgnn.models.appnp import APPNP
-from akgnn.models.chebynet import ChebyNet
-from akgnn.models.gcn import GCN
-from akgnn.models.gprgnn import GPRGNN
-from akgnn.models.jknet import JKNet
-from akgnn.models.mlp import MLP
-from akgnn.models.pgso import PGSO
-from akgnn.models.sgc import SGC, SSGC
 
 Model = TypeVar("Model", bound=nn.Module)
 
-# Those made of layers and operations that know replicas; what PyG brings does not.
-_STACKABLE = (AKGNN, APPNP, ChebyNet, GCN, GPRGNN, JKNet, MLP, PGSO, SGC, SSGC)
 
+def can_stack(model: type[nn.Module]) -> bool:
+    """Whether several models of this class can be one.
 
-def can_stack(kind: type[nn.Module]) -> bool:
-    """Whether several models of this kind can be one."""
-    return kind in _STACKABLE
+    A class says so by `is_stackable = True`: all its layers and operations take an axis of replicas
+    in front, as those of `akgnn.layers` and `akgnn.ops` do and PyG's do not.
+    """
+    return getattr(model, "is_stackable", False)
 
 
 def stack(models: Sequence[Model]) -> Model:
-    """One model of several, which differ in their parameters and buffers alone."""
+    """One model of several, which differ in their parameters and buffers alone.
+
+    Raises:
+        SettingsError: The models cannot be stacked, or differ in more.
+    """
     first = models[0]
     if not can_stack(type(first)):
         raise SettingsError(f"{type(first).__name__} cannot be stacked; train one at a time.")
@@ -49,22 +45,22 @@ def stack(models: Sequence[Model]) -> Model:
     return stacked
 
 
-def unstack(stacked: nn.Module, number: int) -> dict[str, Tensor]:
+def unstack(stacked: nn.Module, slot: int) -> dict[str, Tensor]:
     """A copy of the state of one replica, as `state_dict` of its own model would give it."""
-    return {name: tensor[number].clone() for name, tensor in stacked.state_dict().items()}
+    return {name: tensor[slot].clone() for name, tensor in stacked.state_dict().items()}
 
 
 @torch.no_grad()
-def put_replica(stacked: nn.Module, number: int, model: nn.Module) -> None:
-    """Let a model take the place of one replica."""
-    for (_, _, whole), (_, _, own) in zip(_tensors(stacked), _tensors(model), strict=True):
-        whole[number].copy_(own)
+def put_replica(stacked: nn.Module, slot: int, model: nn.Module) -> None:
+    """Let a model take the slot of one replica."""
+    for (_, _, all_slots), (_, _, own) in zip(_tensors(stacked), _tensors(model), strict=True):
+        all_slots[slot].copy_(own)
 
 
-def select_replicas(stacked: nn.Module, numbers: Tensor) -> None:
-    """Keep these replicas, in this order, and let go of the others."""
+def select_replicas(stacked: nn.Module, slots: Tensor) -> None:
+    """Keep the replicas in these slots, in this order, and let go of the others."""
     for module, name, tensor in list(_tensors(stacked)):
-        _replace(module, name, tensor.detach()[numbers])
+        _replace(module, name, tensor.detach()[slots])
 
 
 def _tensors(model: nn.Module) -> Iterator[tuple[nn.Module, str, Tensor]]:

@@ -5,7 +5,6 @@ channels as there are classes instead of features; nothing is precomputed or sto
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +14,8 @@ from akgnn.graph import Graph
 from akgnn.layers.linear import Linear
 from akgnn.ops.adaptive import adaptive_propagate
 from akgnn.ops.dropout import Noise
-from akgnn.settings import Settings, count, rate
+from akgnn.ops.inputs import as_graph
+from akgnn.settings import Settings, count, rate, takes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,66 +42,63 @@ class SSGCSettings(Settings):
     alpha: float = rate(0.05)
 
 
+@takes(SGCSettings)
 class SGC(nn.Module):
     """Â^K X W + b.
 
     From "Simplifying Graph Convolutional Networks" (ICML 2019).
-
-    Args:
-        in_channels: Number of features.
-        out_channels: Number of classes.
-        generator: Source of the initial weights.
-        options: The fields of `SGCSettings`.
     """
+
+    is_stackable = True
 
     def __init__(
         self,
         in_channels: int,
         out_channels: int,
         *,
+        num_layers: int = 2,
         generator: torch.Generator | None = None,
-        **options: Any,
     ) -> None:
         super().__init__()
-        self.settings = SGCSettings.from_mapping(options)
+        self.settings = SGCSettings.of_call(locals())
         self.linear = Linear(in_channels, out_channels, bias=False, generator=generator)
         self.bias = nn.Parameter(torch.zeros(out_channels))
 
-    def forward(self, x: Tensor | CSR, graph: Graph, noise: Noise | None = None) -> Tensor:
-        """Class scores (logits), shape (nodes, classes)."""
+    def forward(self, x: Tensor | CSR, graph: Graph | Tensor, noise: Noise | None = None) -> Tensor:
+        """Class scores (logits), shape (nodes, classes); nothing is dropped."""
+        graph = as_graph(graph, x)
         h: Tensor = self.linear(x)
         for _ in range(self.settings.num_layers):
             h = adaptive_propagate(graph, h, 1.0)
         return h + self.bias.unsqueeze(-2)
 
 
+@takes(SSGCSettings)
 class SSGC(nn.Module):
     """(α X + (1 - α) / K Σ_k Â^k X) W + b, with k from 1 to K.
 
     From "Simple Spectral Graph Convolution" (ICLR 2021).
-
-    Args:
-        in_channels: Number of features.
-        out_channels: Number of classes.
-        generator: Source of the initial weights.
-        options: The fields of `SSGCSettings`.
     """
+
+    is_stackable = True
 
     def __init__(
         self,
         in_channels: int,
         out_channels: int,
         *,
+        num_layers: int = 16,
+        alpha: float = 0.05,
         generator: torch.Generator | None = None,
-        **options: Any,
     ) -> None:
         super().__init__()
-        self.settings = SSGCSettings.from_mapping(options)
+        self.settings = SSGCSettings.of_call(locals())
         self.linear = Linear(in_channels, out_channels, bias=False, generator=generator)
         self.bias = nn.Parameter(torch.zeros(out_channels))
 
-    def forward(self, x: Tensor | CSR, graph: Graph, noise: Noise | None = None) -> Tensor:
-        """Class scores (logits), shape (nodes, classes)."""
+    def forward(self, x: Tensor | CSR, graph: Graph | Tensor, noise: Noise | None = None) -> Tensor:
+        """Class scores (logits), shape (nodes, classes); nothing is dropped."""
+        graph = as_graph(graph, x)
         alpha, steps = self.settings.alpha, self.settings.num_layers
         h: Tensor = self.linear(x)
         out = alpha * h

@@ -8,26 +8,30 @@ With d the degrees and c = a + |w| d, one step is
 On a directed graph the row form may also take the out-neighbours, with a weight v of their own and
 their number e:
 
-    both ways:  h_out = c^-1 (a I + w A + v Aᵀ) h_in,   c = a + |w| d + |v| e
+    directed:   h_out = c^-1 (a I + w A + v Aᵀ) h_in,   c = a + |w| d + |v| e
 
 The paper's renormalised kernel A*_k is the symmetric form with a = λ_k - 1 and w = 1: the factor
 2 / λ_k of its A_k cancels in D_k^-1/2 A_k D_k^-1/2. An isolated node keeps its signal for every
 a > 0, since a / c = 1; it keeps it at a = 0 too, where the formula reads 0 / 0.
 """
 
-import math
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from akgnn.errors import GraphError, SettingsError
+from akgnn.errors import GraphError
 from akgnn.graph import Graph
-from akgnn.ops.composed import Normalisation, Weight, composed_step
-from akgnn.ops.neighbour_sum import check_signal, neighbour_sum_reference
-from akgnn.ops.triton_backend import is_fused
+from akgnn.ops.composed import composed_step
+from akgnn.ops.inputs import Normalisation, Weight, checked_weights, groups_if_fused, spread
+from akgnn.ops.products import neighbour_sum_reference
 
-# Groups of fewer channels leave a GPU's threads idle in the fused op.
-_NARROWEST_GROUP = 8
+SumOverEdges = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""Sums messages over the edges into each node, from edge_index, edge_weight and the signals."""
+
+_Side = tuple[Weight, Tensor, Callable[[Tensor], Tensor]]
+"""Neighbours on one side: their weight, their weighted number, and the sum over them."""
 
 
 def adaptive_propagate(
@@ -53,55 +57,25 @@ def adaptive_propagate(
             channels. Weights that differ between replicas have one such row each, or the shape
             (replicas, 1).
         neighbour_weight: w of either sign, likewise.
-        out_weight: v of either sign, of the nodes that a node's own edges lead to; row form only.
+        out_weight: v of either sign, for the nodes that a node's own edges lead to; row form only.
         normalisation: `"sym"` or `"row"`.
+
+    Raises:
+        GraphError: The form does not take this graph, or signals do not fit it.
+        SettingsError: A weight is negative, not finite or of a wrong shape.
     """
-    given = [x for x in (self_weight, neighbour_weight, out_weight) if x is not None]
+    weights = [w for w in (self_weight, neighbour_weight, out_weight) if w is not None]
     if torch.compiler.is_exporting():
         # An exported program has to be made of plain operations and to fit graphs of any size.
-        weights = [spread(x, h.size(-1)) for x in given]
-        return adaptive_propagate_reference(graph, h, *weights, normalisation=normalisation)
-    weights = checked_weights(graph, h, normalisation, *given)
+        by_channel = [spread(w, h.size(-1)) for w in weights]
+        return adaptive_propagate_reference(graph, h, *by_channel, normalisation=normalisation)
+    weights = checked_weights(graph, h, normalisation, *weights)
     groups = groups_if_fused(h, *weights)
     if groups is not None and out_weight is None:
-        return _fused(graph, h, *weights, groups=groups, normalisation=normalisation)
-    return composed_step(graph, h, normalisation, *(spread(x, h.size(-1)) for x in weights))
+        from akgnn.ops.fused import fused_chain
 
-
-def groups_if_fused(h: Tensor, *weights: Weight) -> int | None:
-    """The groups of channels that weights make, if the fused ops take them; else None."""
-    groups = max(_groups(weight) for weight in weights)
-    fits = h.numel() > 0 and (groups == 1 or h.size(-1) // groups >= _NARROWEST_GROUP)
-    return groups if fits and is_fused(h) else None
-
-
-def _fused(
-    graph: Graph, h: Tensor, a: Weight, w: Weight, *, groups: int, normalisation: Normalisation
-) -> Tensor:
-    from akgnn.ops.fused import fused_step
-
-    signal = h if h.dim() == 3 else h.unsqueeze(0)
-    own, others = (scalar_block(weight, signal.size(0), groups, h.device) for weight in (a, w))
-    return fused_step(graph, signal, own, others, normalisation).view_as(h)
-
-
-def scalar_block(weight: Weight, replicas: int, groups: int, device: torch.device) -> Tensor:
-    """A weight in the shape (replicas, groups) of the fused ops."""
-    if not isinstance(weight, Tensor):
-        return torch.full((replicas, groups), weight, dtype=torch.float32, device=device)
-    return weight.reshape(-1, _groups(weight)).float().expand(replicas, groups)
-
-
-def _groups(weight: Weight) -> int:
-    return weight.size(-1) if isinstance(weight, Tensor) and weight.dim() else 1
-
-
-def spread(weight: Weight, channels: int) -> Weight:
-    """Weights of groups as weights of channels."""
-    groups = _groups(weight)
-    if not isinstance(weight, Tensor) or groups in (1, channels):
-        return weight
-    return weight.repeat_interleave(channels // groups, -1)
+        return fused_chain(graph, h, [weights], groups, normalisation)
+    return composed_step(graph, h, normalisation, *(spread(w, h.size(-1)) for w in weights))
 
 
 def adaptive_propagate_reference(
@@ -114,73 +88,81 @@ def adaptive_propagate_reference(
     normalisation: Normalisation = "sym",
 ) -> Tensor:
     """The specification of `adaptive_propagate`: the formula, edge by edge, left to autograd."""
+    weights = [w for w in (neighbour_weight, out_weight) if w is not None]
+    graphs = (graph, graph.transpose) if len(weights) > 1 else (graph,)
+    sides: list[_Side] = [
+        (w, side.degree.to(h.dtype).unsqueeze(1), partial(neighbour_sum_reference, side))
+        for w, side in zip(weights, graphs, strict=True)
+    ]
+    return _formula(h, self_weight, sides, normalisation)
 
-    def tensor(weight: Weight) -> Tensor:
-        return torch.as_tensor(weight, dtype=h.dtype, device=h.device)
 
-    a = tensor(self_weight)
-    ways = [(graph, tensor(neighbour_weight))]
-    if out_weight is not None:
-        ways.append((graph.transpose, tensor(out_weight)))
-    degrees = [way.degree.to(h.dtype).unsqueeze(1) for way, _ in ways]
-    c = a + sum(w.abs() * degree for (_, w), degree in zip(ways, degrees, strict=True))
+def edgewise_propagate(
+    graph: Graph,
+    edge_index: Tensor,
+    edge_weight: Tensor | None,
+    h: Tensor,
+    self_weight: Weight,
+    neighbour_weight: Weight = 1.0,
+    out_weight: Weight | None = None,
+    *,
+    normalisation: Normalisation = "sym",
+    sum_over: SumOverEdges | None = None,
+) -> Tensor:
+    """`adaptive_propagate` edge by edge, left to autograd: gradients reach `edge_weight` too.
+
+    For edge weights that learn, and for what looks at single messages; at O(edges × channels)
+    memory. As in a `Graph`, self-loops are dropped, and repeated edges are one, or add up where
+    they have weights. The graph of the edges is only checked. `sum_over` adds up weighted signals
+    over edges, where a plain sum will not do. The rest is as in `adaptive_propagate`.
+    """
+    if h.dim() != 2:
+        raise GraphError(
+            f"Edge by edge, node signals must have shape (nodes, channels), got {list(h.shape)}."
+        )
+    weights = [w for w in (self_weight, neighbour_weight, out_weight) if w is not None]
+    weights = checked_weights(graph, h, normalisation, *weights)
+    a, *others = (spread(w, h.size(-1)) for w in weights)
+    value = _values(edge_index, edge_weight, h)
+    sides: list[_Side] = [
+        (w, _degree(index, value, h), partial(sum_over or _sum_over, index, value))
+        for w, index in zip(others, (edge_index, edge_index.flip(0)), strict=False)
+    ]
+    return _formula(h, a, sides, normalisation)
+
+
+def _formula(h: Tensor, self_weight: Weight, sides: Sequence[_Side], form: Normalisation) -> Tensor:
+    """One step as the formulas above have it."""
+    numbers = (self_weight, *(w for w, _, _ in sides))
+    a, *weights = (torch.as_tensor(w, dtype=h.dtype, device=h.device) for w in numbers)
+    degrees = [degree for _, degree, _ in sides]
+    c = a + sum(w.abs() * degree for w, degree in zip(weights, degrees, strict=True))
     alone = (sum(degrees) == 0) | (c == 0)
     c = torch.where(alone, 1, c)
-    left, right = (c**-0.5, c**-0.5) if normalisation == "sym" else (1 / c, torch.ones_like(c))
+    left, right = (c**-0.5, c**-0.5) if form == "sym" else (1 / c, torch.ones_like(c))
     total = a * right * h
-    for way, w in ways:
-        total = total + w * neighbour_sum_reference(way, right * h)
+    for w, (_, _, summed) in zip(weights, sides, strict=True):
+        total = total + w * summed(right * h)
     return torch.where(alone, h, left * total)
 
 
-def checked_weights(
-    graph: Graph, h: Tensor, normalisation: Normalisation, *given: Weight
-) -> list[Weight]:
-    """Self, neighbour and out weights, each as rows of groups; refuses what makes no step."""
-    check_signal(graph, h)
-    names = ("self_weight", "neighbour_weight", "out_weight")
-    rows = [x.reshape(-1) if isinstance(x, Tensor) and h.dim() == 2 else x for x in given]
-    weights = dict(zip(names, rows, strict=False))
-    if normalisation not in ("sym", "row"):
-        raise SettingsError(f"normalisation must be 'sym' or 'row', got {normalisation!r}.")
-    if graph.has_negative_weights:
-        raise GraphError(
-            "The kernel divides by degrees, which negative edge weights leave without meaning; "
-            "use their absolute values, or a negative neighbour_weight to subtract neighbours."
-        )
-    if normalisation == "sym" and not graph.is_symmetric:
-        raise GraphError(
-            "The symmetric kernel needs an undirected graph and this one is directed; take "
-            "graph.symmetrised() (--direction symmetrised), or normalisation='row' or 'directed'."
-        )
-    if normalisation == "sym" and "out_weight" in weights:
-        raise SettingsError("out_weight needs normalisation='row'.")
-    for name, weight in weights.items():
-        if isinstance(weight, Tensor) and weight.device != h.device:
-            raise GraphError(
-                f"{name} lies on {weight.device} and the signals on {h.device}; use {name}.to(...)."
-            )
-        if isinstance(weight, Tensor) and weight.numel() != 1:
-            _check_size(name, weight, h)
-        if not isinstance(weight, Tensor) and not math.isfinite(weight):
-            raise SettingsError(f"{name} must be finite, got {weight}.")
-    a = weights["self_weight"]
-    # On a GPU the question would make the processor wait for the answer.
-    is_negative = bool((a < 0).any()) if isinstance(a, Tensor) and a.device.type == "cpu" else False
-    if is_negative or (not isinstance(a, Tensor) and a < 0):
-        raise SettingsError(f"self_weight must not be negative, got {a}.")
-    return rows
+def _sum_over(edge_index: Tensor, edge_weight: Tensor, h: Tensor) -> Tensor:
+    source, target = edge_index
+    return torch.zeros_like(h).index_add(0, target, edge_weight.unsqueeze(1) * h[source])
 
 
-def _check_size(name: str, weight: Tensor, h: Tensor) -> None:
-    channels, groups = h.size(-1), _groups(weight)
-    replicas = (h.size(0),) if h.dim() == 3 else ()
-    if weight.shape != (*replicas, groups):
-        raise SettingsError(
-            f"{name} must be one number, or have a row for each of {h.size(0)} replicas, "
-            f"got shape {list(weight.shape)}."
+def _degree(edge_index: Tensor, value: Tensor, h: Tensor) -> Tensor:
+    return value.new_zeros(h.size(0)).index_add(0, edge_index[1], value).unsqueeze(1)
+
+
+def _values(edge_index: Tensor, edge_weight: Tensor | None, h: Tensor) -> Tensor:
+    """The weight of every edge; those of repeats add up to that of the one edge they are."""
+    source, target = edge_index.long()
+    if edge_weight is not None:
+        value = edge_weight.to(h.dtype)
+    else:
+        _, edge, times = torch.unique(
+            target * h.size(0) + source, return_inverse=True, return_counts=True
         )
-    if channels % groups:
-        raise SettingsError(
-            f"{name}: {channels} channels cannot be shared out evenly among {groups} groups."
-        )
+        value = 1 / times[edge].to(h.dtype)
+    return torch.where(source == target, 0, value)

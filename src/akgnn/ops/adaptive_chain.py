@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
 from math import ceil, sqrt
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -11,14 +12,12 @@ from torch.utils.checkpoint import checkpoint
 
 from akgnn.graph import Graph
 from akgnn.hashing import Key
-from akgnn.ops.adaptive import (
-    adaptive_propagate,
-    checked_weights,
-    groups_if_fused,
-    scalar_block,
-)
-from akgnn.ops.composed import Normalisation, Readout, Weight
-from akgnn.ops.dropout import check_rate, dropout, dropped_lanes
+from akgnn.ops.adaptive import adaptive_propagate
+from akgnn.ops.dropout import check_rate, dropout
+from akgnn.ops.inputs import Normalisation, Weight, checked_weights, groups_if_fused
+
+ChainReadout = Literal["sum", "mean", "last"]
+"""What a chain can make of its results."""
 
 
 def adaptive_chain(
@@ -26,7 +25,7 @@ def adaptive_chain(
     h: Tensor,
     weights: Sequence[Sequence[Weight]],
     *,
-    readout: Readout = "sum",
+    readout: ChainReadout = "sum",
     rate: float = 0.0,
     keys: Sequence[Key] | None = None,
     normalisation: Normalisation = "sym",
@@ -43,21 +42,36 @@ def adaptive_chain(
         weights: Self weight and neighbour weight of every layer.
         readout: `sum`, `mean`, or `last`, which is H^(K).
         rate: Probability of dropping a value after each layer.
-        keys: Of the masks, from `Noise.keys`, one for each layer; nothing is dropped without.
+        keys: Keys of the masks, from `Noise.keys`, one for each layer; nothing is dropped without.
         normalisation: `"sym"` or `"row"`.
         recompute: Whether the backward pass computes most of the H^(k) again instead of keeping
             them: about √K signals are held at a time instead of K, for one more forward pass.
+
+    Raises:
+        GraphError: The form does not take this graph, or signals do not fit it.
+        SettingsError: A weight or the rate is outside its range.
     """
     check_rate("rate", rate)
     if torch.compiler.is_exporting():
         steps = [partial(_step, graph, a, w, 0.0, None, normalisation) for a, w in weights]
         return _composed(steps, h, readout, recompute=False)
     layers = [checked_weights(graph, h, normalisation, *pair) for pair in weights]
-    masks: list[Key | None] = [None] * len(layers)
-    if keys is not None and rate > 0:
-        masks = list(keys)
+    keys = keys if rate > 0 else None
     if (groups := groups_if_fused(h, *chain.from_iterable(layers))) is not None:
-        return _fused(graph, h, layers, groups, rate, masks, readout, normalisation, recompute)
+        from akgnn.ops.fused import fused_chain
+
+        return fused_chain(
+            graph,
+            h,
+            layers,
+            groups,
+            normalisation,
+            readout=readout,
+            rate=rate,
+            keys=keys,
+            recompute=recompute,
+        )
+    masks: Sequence[Key | None] = [None] * len(layers) if keys is None else keys
     steps = [
         partial(_step, graph, a, w, rate, key, normalisation)
         for (a, w), key in zip(layers, masks, strict=True)
@@ -66,20 +80,14 @@ def adaptive_chain(
 
 
 def _step(
-    graph: Graph,
-    a: Weight,
-    w: Weight,
-    rate: float,
-    key: Key | None,
-    normalisation: Normalisation,
-    h: Tensor,
+    graph: Graph, a: Weight, w: Weight, rate: float, key: Key | None, form: Normalisation, h: Tensor
 ) -> Tensor:
-    h = adaptive_propagate(graph, h, a, w, normalisation=normalisation)
+    h = adaptive_propagate(graph, h, a, w, normalisation=form)
     return h if key is None else dropout(h, rate, key)
 
 
 def _composed(
-    steps: Sequence[Callable[[Tensor], Tensor]], h: Tensor, readout: Readout, recompute: bool
+    steps: Sequence[Callable[[Tensor], Tensor]], h: Tensor, readout: ChainReadout, recompute: bool
 ) -> Tensor:
     size = ceil(sqrt(len(steps))) if recompute else len(steps)
     sums = []
@@ -115,32 +123,3 @@ def added_up(signals: Sequence[Tensor]) -> Tensor:
     for h in others[1:]:
         total += h
     return total
-
-
-def _fused(
-    graph: Graph,
-    h: Tensor,
-    weights: Sequence[Sequence[Weight]],
-    groups: int,
-    rate: float,
-    keys: Sequence[Key | None],
-    readout: Readout,
-    normalisation: Normalisation,
-    recompute: bool,
-) -> Tensor:
-    from akgnn.ops.fused import fused_chain
-    from akgnn.ops.launch import Mask
-
-    signal = h if h.dim() == 3 else h.unsqueeze(0)
-    a, w = (
-        torch.stack([scalar_block(weight, signal.size(0), groups, h.device) for weight in layers])
-        for layers in zip(*weights, strict=True)
-    )
-    masks = None
-    if None not in keys:
-        tensors = [torch.as_tensor(key, device=h.device).view(-1) for key in keys]
-        masks = tuple(Mask(key, *dropped_lanes(rate)) for key in tensors)
-    out = fused_chain(
-        graph, signal, a, w, normalisation, readout=readout, masks=masks, recompute=recompute
-    )
-    return out.view_as(h)

@@ -6,7 +6,7 @@ It runs on any device and in any precision; see `akgnn.ops.adaptive` for the for
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,13 +14,10 @@ from torch.autograd.function import once_differentiable
 
 from akgnn.csr import CSR
 from akgnn.graph import Graph
-from akgnn.ops.neighbour_sum import matmul
+from akgnn.ops.inputs import Normalisation, Weight
+from akgnn.ops.products import matmul
 
-Normalisation = Literal["sym", "row"]
-Readout = Literal["sum", "mean", "last"]
-Weight = Tensor | float
-
-# Numbers in a block whose products stay in the processor's cache; 2 to 3 times as fast on large
+# Numbers in a block whose products stay in the CPU's cache; 2 to 3 times as fast on large
 # signals as a batched product.
 _BLOCK = 2**18
 # A kernel keeps its entries for the backward pass if they are no more than so many: of a larger
@@ -42,12 +39,12 @@ def _row_of(weight: Tensor, h: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class _Way:
+class _Direction:
     """The neighbours on one side of a node: those its edges come from, or those they lead to.
 
     Attributes:
         matrix: Whose row i holds i's neighbours on this side.
-        transpose: The same turned round, for the backward pass.
+        transpose: Its transpose, for the backward pass.
         degree: Their weighted number, a column.
         weight: What the sum over them is multiplied by.
     """
@@ -66,20 +63,20 @@ class _Way:
 
 @dataclass(frozen=True)
 class _Kernel:
-    """The matrix Σ diag(left) · w A · diag(right) + diag(own) of one step, over one or two ways.
+    """The matrix Σ diag(left) · w A · diag(right) + diag(own) of one step, over its directions.
 
     Scalings are columns that broadcast over the channels: one, or one per channel; where weights
     differ between replicas, one such block for each.
 
     Attributes:
-        ways: The in-neighbours, and the out-neighbours where they count too.
+        directions: The in-neighbours, and the out-neighbours where they count too.
         inverse: 1 / c; 0 where c = 0, and for isolated nodes.
         own: What a node keeps of itself, a / c; 1 where c = 0, and for isolated nodes.
         left: Scales the sum over neighbours.
         right: Scales a signal before it is summed; None for 1.
     """
 
-    ways: tuple[_Way, ...]
+    directions: tuple[_Direction, ...]
     inverse: Tensor
     own: Tensor
     left: Tensor
@@ -99,31 +96,31 @@ class _Kernel:
                 return row if row.dim() == 1 else row.unsqueeze(1)
             return weight
 
-        def way(graph: Graph, weight: Weight) -> _Way:
+        def direction(graph: Graph, weight: Weight) -> _Direction:
             degree = graph.degree.to(dtype).unsqueeze(1)
-            return _Way(graph.adjacency, graph.transpose.adjacency, degree, copied(weight))
+            return _Direction(graph.adjacency, graph.transpose.adjacency, degree, copied(weight))
 
         sides = (graph, graph.transpose) if len(weights) > 1 else (graph,)
-        ways = tuple(way(side, weight) for side, weight in zip(sides, weights, strict=True))
+        directions = tuple(
+            direction(side, weight) for side, weight in zip(sides, weights, strict=True)
+        )
         a = copied(a)
-        c = a + reduce(torch.add, (way.size for way in ways))
+        c = a + reduce(torch.add, (direction.size for direction in directions))
         # An isolated node keeps its signal whatever a is. Left to the formula, its share of the
         # gradient of a would be a difference of two numbers of the size of 1 / a.
         # Written so that a NaN stays one and is found.
-        degree = reduce(torch.add, (way.degree for way in ways))
+        degree = reduce(torch.add, (direction.degree for direction in directions))
         connected = ~((c <= 0) | (degree == 0))
         inverse = torch.where(connected, 1 / c, 0)
         own = torch.where(connected, a * inverse, 1)
         left = inverse.sqrt() if form == "sym" else inverse
-        return cls(ways, inverse, own, left, left if form == "sym" else None)
+        return cls(directions, inverse, own, left, left if form == "sym" else None)
 
-    def sum_neighbours(self, h: Tensor) -> list[Tensor]:
-        """The neighbours' part of each way, without its weight."""
-        return [self._product(self.left, way.matrix, self.right, h) for way in self.ways]
-
-    def sum_neighbours_back(self, grad: Tensor) -> list[Tensor]:
-        """The same with the transposed matrices."""
-        return [self._product(self.right, way.transpose, self.left, grad) for way in self.ways]
+    def sum_neighbours(self, h: Tensor, *, transposed: bool = False) -> list[Tensor]:
+        """The neighbours' part of each direction, without its weight; or with the transposes."""
+        left, right = (self.right, self.left) if transposed else (self.left, self.right)
+        matrices = [d.transpose if transposed else d.matrix for d in self.directions]
+        return [self._product(left, matrix, right, h) for matrix in matrices]
 
     def _product(self, left: Tensor | None, matrix: CSR, right: Tensor | None, h: Tensor) -> Tensor:
         """The product diag(left) · matrix · diag(right) · h.
@@ -140,14 +137,14 @@ class _Kernel:
 
     @cached_property
     def folded(self) -> CSR:
-        """The matrix of the symmetric form with its scalings, which is the same on the way back."""
-        return _folded(self.left, self.ways[0].matrix, self.right)
+        """The matrix of the symmetric form with its scalings; the backward pass has the same."""
+        return _folded(self.left, self.directions[0].matrix, self.right)
 
     def add_own(self, neighbours: list[Tensor], h: Tensor) -> Tensor:
         """Turn the neighbours' parts, in place, into the whole step."""
-        for way, part in zip(self.ways, neighbours, strict=True):
-            if isinstance(way.weight, Tensor) or way.weight != 1:
-                part.mul_(way.weight)
+        for direction, part in zip(self.directions, neighbours, strict=True):
+            if isinstance(direction.weight, Tensor) or direction.weight != 1:
+                part.mul_(direction.weight)
         total, *others = neighbours
         for part in others:
             total.add_(part)
@@ -168,7 +165,7 @@ class _Dots:
     """The sums Σ x · y over some pairs of signals, to be weighted node by node and added up.
 
     Args:
-        pairs: Of signals.
+        pairs: Pairs of signals x and y.
         like: A scaling: where it has one column, so have all, and products are added up over the
             channels once for all scalings.
     """
@@ -180,7 +177,7 @@ class _Dots:
     def weighted(self, scale: Tensor) -> Tensor:
         """The sum over nodes of scale · Σ x · y: shape (1,), or (channels,) if scale has channels.
 
-        Of several replicas, one such row each.
+        With several replicas, one such row each.
         """
         if not self.is_column:
             return reduce(torch.add, ((scale * x * y).sum(-2) for x, y in self.pairs))
@@ -191,25 +188,20 @@ class _Dots:
     @cached_property
     def rows(self) -> Tensor:
         """Σ x · y for each node, over its channels."""
-        x, _ = self.pairs[0]
-        flat = [signal.reshape(-1, x.size(-1)) for pair in self.pairs for signal in pair]
-        if x.device.type != "cpu":
-            products = [torch.einsum("nc,nc->n", *pair) for pair in _in_pairs(flat)]
-            return reduce(torch.add, products).view(x.shape[:-1])
-        rows = max(1, _BLOCK // max(1, x.size(-1)))
+        shape, channels = self.pairs[0][0].shape[:-1], self.pairs[0][0].size(-1)
+        flat = [(x.reshape(-1, channels), y.reshape(-1, channels)) for x, y in self.pairs]
+        if flat[0][0].device.type != "cpu":
+            products = [torch.einsum("nc,nc->n", *pair) for pair in flat]
+            return reduce(torch.add, products).view(shape)
+        rows = max(1, _BLOCK // max(1, channels))
+        blocks = (zip(x.split(rows), y.split(rows), strict=True) for x, y in flat)
         sums = []
-        for parts in zip(*(signal.split(rows) for signal in flat), strict=True):
-            first, *others = _in_pairs(parts)
-            product = first[0] * first[1]
+        for (x, y), *others in zip(*blocks, strict=True):
+            product = x * y
             for pair in others:
                 product.addcmul_(*pair)
             sums.append(product.sum(1))
-        return torch.cat(sums).view(x.shape[:-1])
-
-
-def _in_pairs(signals: Sequence[Tensor]) -> list[tuple[Tensor, Tensor]]:
-    """Signals in pairs."""
-    return list(zip(signals[::2], signals[1::2], strict=True))
+        return torch.cat(sums).view(shape)
 
 
 class _ComposedStep(torch.autograd.Function):
@@ -239,7 +231,7 @@ class _ComposedStep(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         kernel: _Kernel = ctx.kernel
         a_learns, *weights_learn = ctx.needs_input_grad[3:]
-        neighbours = kernel.sum_neighbours_back(grad)
+        neighbours = kernel.sum_neighbours(grad, transposed=True)
         if not (a_learns or any(weights_learn)):
             return None, kernel.add_own(neighbours, grad), None, None, *(None for _ in neighbours)
 
@@ -263,12 +255,12 @@ class _ComposedStep(torch.autograd.Function):
             direct_a = _Dots([(h, grad)], kernel.inverse).weighted(kernel.inverse)
             grad_a = _fit(direct_a - t_over_c(kernel.inverse), a)
         grads: list[Tensor | None] = []
-        for way, weight, own in zip(kernel.ways, weights, direct, strict=True):
+        for direction, weight, own in zip(kernel.directions, weights, direct, strict=True):
             if own is None:
                 grads.append(None)
                 continue
             sign = _row_of(weight.sign(), h)
-            grads.append(_fit(own - sign * t_over_c(way.degree * kernel.inverse), weight))
+            grads.append(_fit(own - sign * t_over_c(direction.degree * kernel.inverse), weight))
         return None, grad_h, None, grad_a, *grads
 
 

@@ -1,14 +1,14 @@
 """Dropout from a counter: a value is dropped by a hash of where it stands, never by a generator.
 
-Whether the value at (node, channel) is dropped follows from (seed, step, place, node, channel) and
-the number of channels alone. So a mask is recomputed instead of stored, a run repeats and resumes
-exactly, part of a graph drops what the whole graph drops, and a run drops the same whether it
-trains alone or beside others.
+Whether the value at (node, channel) is dropped follows from (seed, step, name, node, channel) and
+the number of channels alone; the name is a number in `DropoutKey`. So a mask is recomputed instead
+of stored, a run repeats and resumes exactly, part of a graph drops what the whole graph drops, and
+a run drops the same whether it trains alone or beside others.
 
 The hash, in 64-bit arithmetic that wraps round, with S the finaliser of splitmix64:
 
     mix(v) = S(v + 0x9E3779B97F4A7C15)
-    key    = mix(mix(mix(seed) xor step) xor place)
+    key    = mix(mix(mix(seed) xor step) xor name)
     T      = S((node · groups + group) · 0x9E3779B97F4A7C15)      groups = ceil(channels / 4)
     w      = (T xor key) · (mix(key) | 1)
     word   = w xor (w >> 32), the shift without sign
@@ -23,7 +23,7 @@ even as T; masks of other keys are set apart by the multiplier.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import torch
@@ -33,14 +33,17 @@ from torch.autograd.function import once_differentiable
 from akgnn.csr import CSR, Pattern
 from akgnn.errors import SettingsError
 from akgnn.hashing import INCREMENT, Key, finalise_, fold_, mix
-from akgnn.ops.triton_backend import is_fused
+from akgnn.ops.inputs import is_fused
 
-_LANES = 4
 _LEVELS = 2**16
-# Enough words to share among threads, few enough to stay in the processor's cache.
+# Channels that one 64-bit word decides over.
+_LANES = 4
+# Enough words to share among threads, few enough to stay in the CPU's cache.
 _WORDS_AT_ONCE = 2**16
 # The most words of T that are kept for one shape of signal, and for how many shapes: 128 MiB.
 _MOST_WORDS_KEPT, _MOST_SHAPES_KEPT = 2**21, 8
+# They live as long as the pattern that they belong to.
+_KEPT_ENTRIES: WeakKeyDictionary[Pattern, tuple[Tensor, Tensor]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -50,23 +53,34 @@ class Noise:
     Several runs that train side by side have one tensor of seeds and one of steps, int64.
 
     Attributes:
-        seed: Of the run.
+        seed: Seed of the run.
         step: Counts the steps of the run.
     """
 
     seed: Key
     step: Key = 0
 
-    def key(self, place: int) -> Key:
-        """The 64-bit key of one place in the model where values are dropped; one for each run."""
-        return mix(self._key_of_step ^ place)
+    @classmethod
+    def drawn(cls) -> Self:
+        """Noise with a seed from torch's global generator, so that `torch.manual_seed` repeats it.
 
-    def keys(self, places: Sequence[int]) -> list[Key]:
-        """The keys of several places; of several runs hashed all at once."""
+        For training loops that pass no noise of their own.
+        """
+        return cls(int(torch.randint(2**63 - 1, (), device="cpu")))
+
+    def key(self, name: int) -> Key:
+        """The 64-bit key of the masks of one dropout, by its number in `DropoutKey`.
+
+        Several runs have one each.
+        """
+        return mix(self._key_of_step ^ name)
+
+    def keys(self, names: Sequence[int]) -> list[Key]:
+        """The keys of several dropouts; those of several runs are hashed all at once."""
         base = self._key_of_step
         if not isinstance(base, Tensor):
-            return [self.key(place) for place in places]
-        return list(mix(torch.stack([base ^ place for place in places])))
+            return [self.key(name) for name in names]
+        return list(mix(torch.stack([base ^ name for name in names])))
 
     @cached_property
     def _key_of_step(self) -> Key:
@@ -81,6 +95,9 @@ def dropout(h: Tensor, rate: float, key: Key, node_ids: Tensor | None = None) ->
         rate: Probability of dropping, at least 0 and below 1.
         key: From `Noise.key`; one for each replica.
         node_ids: The number of each row's node in the whole graph; 0, 1, … if not given.
+
+    Raises:
+        SettingsError: The rate, the shape or the number of keys is wrong.
     """
     check_rate("rate", rate)
     if h.dim() not in (2, 3):
@@ -100,18 +117,14 @@ def dropout(h: Tensor, rate: float, key: Key, node_ids: Tensor | None = None) ->
 def dropout_entries(x: CSR, rate: float, key: Key, node_ids: Tensor | None = None) -> Tensor:
     """The entries of a sparse `x` after the dropout that `dropout` would do to it written densely.
 
-    Args:
-        x: Features, one row a node.
-        rate: Probability of dropping, at least 0 and below 1.
-        key: From `Noise.key`. Several make as many rows of entries, one for each replica.
-        node_ids: The number of each row's node in the whole graph; 0, 1, … if not given.
+    Several keys make as many rows of entries, one for each replica.
     """
     check_rate("rate", rate)
     dtype = torch.float32 if x.value is None else x.value.dtype
     out = torch.empty(_number_of(key), x.num_entries, dtype=dtype, device=x.device)
     threshold, scale = _threshold(rate)
     keys = _keys(key, x.device, 1)
-    for part, positions, shifts in _entries(x, node_ids):
+    for part, positions, shifts in entry_blocks(x, node_ids):
         for replicas, *pair in keys:
             # The lane of each channel, moved to the lowest 16 bits and read with its sign.
             lanes = _keyed(positions, *pair).bitwise_right_shift_(shifts).to(torch.int16)
@@ -123,13 +136,9 @@ def dropout_entries(x: CSR, rate: float, key: Key, node_ids: Tensor | None = Non
 
 
 def kept_nodes(number: int, rate: float, key: Key, device: torch.device) -> Tensor:
-    """Which of so many nodes are kept when each is dropped with probability `rate`.
+    """Which of so many nodes are kept when each is dropped with probability `rate`, below 1.
 
-    Args:
-        number: Of nodes.
-        rate: Probability of dropping, at least 0 and below 1.
-        key: From `Noise.key`. Several make as many rows, one for each replica.
-        device: Of the result.
+    Several keys make as many rows, one for each replica.
     """
     check_rate("rate", rate)
     # A word, read with its sign, is an even draw from -2^63 to 2^63 - 1.
@@ -137,27 +146,21 @@ def kept_nodes(number: int, rate: float, key: Key, device: torch.device) -> Tens
 
 
 def hashed(number: int, key: Key, device: torch.device) -> Tensor:
-    """So many 64-bit words of the sequence that `key` starts, for other draws than dropout's.
+    """So many 64-bit words of the sequence that `key` seeds, for other draws than dropout's.
 
     Several keys make as many rows.
     """
-    return _sequence_(torch.arange(number, device=device), key)
+    return hashed_at(torch.arange(number, device=device), key)
 
 
-def hashed_at(places: Tensor, key: Key) -> Tensor:
-    """The words that `hashed` gives at these places of its sequence, which is splitmix64's."""
-    return _sequence_(places.clone(), key)
-
-
-def _sequence_(places: Tensor, key: Key) -> Tensor:
-    counter = places.mul_(INCREMENT)
-    if isinstance(key, Tensor) and key.dim():
-        return finalise_(counter + key.unsqueeze(-1))
-    return finalise_(counter.add_(key))
+def hashed_at(indices: Tensor, key: Key) -> Tensor:
+    """The words that `hashed` gives at these indices of its sequence, which is splitmix64's."""
+    start = key.unsqueeze(-1) if isinstance(key, Tensor) and key.dim() else key
+    return finalise_(indices * INCREMENT + start)
 
 
 def check_rate(name: str, rate: float) -> None:
-    """Refuse a probability of dropping outside [0, 1)."""
+    """Raise a `SettingsError` for a probability of dropping outside [0, 1)."""
     if not 0 <= rate < 1:
         raise SettingsError(f"{name} must be at least 0 and below 1, got {rate}.")
 
@@ -179,17 +182,16 @@ class _Dropout(torch.autograd.Function):
 def _drop(h: Tensor, rate: float, key: Key, node_ids: Tensor | None) -> Tensor:
     """Drop block by block, so that words and masks never leave the cache; on a GPU in one pass."""
     if node_ids is None and is_fused(h):
-        from akgnn.ops.launch import Mask, drop
+        from akgnn.ops.launch import Mask, enter
 
-        keys_on_gpu = torch.as_tensor(key, device=h.device).view(-1)
         whole = h if h.dim() == 3 else h.unsqueeze(0)
-        return drop(whole.contiguous(), Mask(keys_on_gpu, *dropped_lanes(rate))).view_as(h)
+        return enter(whole.contiguous(), mask=Mask.of(key, rate, h.device)).view_as(h)
     threshold, scale = _threshold(rate)
     out = torch.empty_like(h, memory_format=torch.contiguous_format)
     zero = h.new_zeros(())
     signal, result = (t if t.dim() == 3 else t.unsqueeze(0) for t in (h, out))
     keys = _keys(key, h.device, 2)
-    for rows, positions in _blocks(h, node_ids):
+    for rows, positions in signal_blocks(h, node_ids):
         for replicas, *pair in keys:
             lanes = _keyed(positions, *pair).view(torch.int16)[..., : h.size(-1)]
             mask = torch.ge(lanes, threshold, out=result[replicas, rows])
@@ -205,7 +207,7 @@ def _number_of(key: Key) -> int:
 def _keys(key: Key, device: torch.device, dimensions: int) -> list[tuple[slice, Key, Key]]:
     """Keys with their multipliers, and which replicas they are for.
 
-    One by one on a processor, where a replica's words stay in the cache; all at once on a GPU, in a
+    One by one on a CPU, where a replica's words stay in the cache; all at once on a GPU, in a
     shape that meets positions of so many dimensions.
     """
     if not isinstance(key, Tensor):
@@ -225,7 +227,19 @@ def _keyed(positions: Tensor, key: Key, multiplier: Key) -> Tensor:
     return fold_(words.mul_(multiplier), 32)
 
 
-def _blocks(h: Tensor, node_ids: Tensor | None) -> Iterator[tuple[slice, Tensor]]:
+def dropped_lanes(rate: float) -> tuple[int, float]:
+    """How many of 65536 lanes are dropped, and what kept values are multiplied by."""
+    dropped = min(round(rate * _LEVELS), _LEVELS - 1)
+    return dropped, _LEVELS / (_LEVELS - dropped)
+
+
+def _threshold(rate: float) -> tuple[int, float]:
+    """The lowest 16-bit lane (signed) that is kept, and what kept values are multiplied by."""
+    dropped, scale = dropped_lanes(rate)
+    return dropped - _LEVELS // 2, scale
+
+
+def signal_blocks(h: Tensor, node_ids: Tensor | None) -> Iterator[tuple[slice, Tensor]]:
     """Blocks of rows, each with its positions T: one word for four channels."""
     rows, groups = h.size(-2), -(-h.size(-1) // _LANES)
     at_once = max(1, _WORDS_AT_ONCE // groups) if h.device.type == "cpu" else rows
@@ -252,7 +266,7 @@ def _positions(nodes: Tensor, groups: int) -> Tensor:
     return finalise_(counter.mul_(INCREMENT))
 
 
-def _entries(x: CSR, node_ids: Tensor | None) -> Iterator[tuple[slice, Tensor, Tensor]]:
+def entry_blocks(x: CSR, node_ids: Tensor | None) -> Iterator[tuple[slice, Tensor, Tensor]]:
     """Blocks of entries, each with the positions T and the shifts to the lanes."""
     kept = None
     if node_ids is None and x.num_entries <= _MOST_WORDS_KEPT:
@@ -268,10 +282,6 @@ def _entries(x: CSR, node_ids: Tensor | None) -> Iterator[tuple[slice, Tensor, T
             yield part, kept[0][part], kept[1][part]
 
 
-# They live as long as the pattern that they belong to.
-_KEPT_ENTRIES: WeakKeyDictionary[Pattern, tuple[Tensor, Tensor]] = WeakKeyDictionary()
-
-
 def _entry_positions(
     pattern: Pattern, part: slice, node_ids: Tensor | None
 ) -> tuple[Tensor, Tensor]:
@@ -281,15 +291,3 @@ def _entry_positions(
     node = node if node_ids is None else node_ids[node].long()
     positions = finalise_(node.mul_(groups).add_(channel >> 2).mul_(INCREMENT))
     return positions, channel.bitwise_and_(3).mul_(16)
-
-
-def dropped_lanes(rate: float) -> tuple[int, float]:
-    """How many of 65536 lanes are dropped, and what kept values are multiplied by."""
-    dropped = min(round(rate * _LEVELS), _LEVELS - 1)
-    return dropped, _LEVELS / (_LEVELS - dropped)
-
-
-def _threshold(rate: float) -> tuple[int, float]:
-    """The lowest 16-bit lane (signed) that is kept, and what kept values are multiplied by."""
-    dropped, scale = dropped_lanes(rate)
-    return dropped - _LEVELS // 2, scale

@@ -1,10 +1,11 @@
 """Adaptive propagation through the Triton ops, with its gradients.
 
-A signal has shape (replicas, nodes, channels), a and w (replicas, groups). Everything here runs
-where Triton runs: on a GPU, or anywhere in Triton's interpreter, for tests.
+Inside, a signal has shape (replicas, nodes, channels), a and w (replicas, groups). Everything here
+runs where Triton runs: on a GPU, or anywhere in Triton's interpreter, for tests.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,42 +15,42 @@ from torch.autograd.function import once_differentiable
 from torch.autograd.graph import increment_version
 
 from akgnn.graph import Graph
+from akgnn.hashing import Key
 from akgnn.ops import launch
-from akgnn.ops.composed import Normalisation, Readout
+from akgnn.ops.adaptive_chain import ChainReadout
+from akgnn.ops.inputs import Normalisation, Weight, num_groups
 from akgnn.ops.launch import Adjacency, Mask, Scalars
-
-
-def fused_step(graph: Graph, h: Tensor, a: Tensor, w: Tensor, form: Normalisation) -> Tensor:
-    """One adaptive step: a chain of one."""
-    return fused_chain(graph, h, a.unsqueeze(0), w.unsqueeze(0), form, readout="last")
 
 
 def fused_chain(
     graph: Graph,
     h: Tensor,
-    a: Tensor,
-    w: Tensor,
+    weights: Sequence[Sequence[Weight]],
+    groups: int,
     form: Normalisation,
     *,
-    readout: Readout,
-    masks: tuple[Mask, ...] | None = None,
+    readout: ChainReadout = "last",
+    rate: float = 0.0,
+    keys: Sequence[Key] | None = None,
     recompute: bool = False,
 ) -> Tensor:
-    """K adaptive steps, each followed by dropout, and their readout.
-
-    Args:
-        graph: The graph.
-        h: What enters the first step.
-        a: Self weights, shape (K, replicas, groups).
-        w: Neighbour weights, in the same shape.
-        form: Of the kernel.
-        readout: Of the K results.
-        masks: What is dropped after each step.
-        recompute: Keep about one result in √K for the backward pass and compute the others again.
-    """
+    """As `adaptive_chain`, for weights from `checked_weights` that tell so many groups apart."""
+    signal = (h if h.dim() == 3 else h.unsqueeze(0)).contiguous()
+    a, w = (
+        torch.stack([_scalar_block(weight, signal.size(0), groups, h.device) for weight in layers])
+        for layers in zip(*weights, strict=True)
+    )
+    masks = None if keys is None else tuple(Mask.of(key, rate, h.device) for key in keys)
     chain = _Chain(graph, form, readout, masks, recompute)
-    out: Tensor = _ChainFunction.apply(chain, h.contiguous(), a, w)
-    return out
+    out: Tensor = _ChainFunction.apply(chain, signal, a, w)
+    return out.view_as(h)
+
+
+def _scalar_block(weight: Weight, replicas: int, groups: int, device: torch.device) -> Tensor:
+    """A weight in the shape (replicas, groups)."""
+    if not isinstance(weight, Tensor):
+        return torch.full((replicas, groups), weight, dtype=torch.float32, device=device)
+    return weight.reshape(-1, num_groups(weight)).float().expand(replicas, groups)
 
 
 def _adjacencies(graph: Graph, form: Normalisation) -> tuple[Adjacency, Adjacency]:
@@ -70,7 +71,7 @@ class _Chain:
 
     graph: Graph
     form: Normalisation
-    readout: Readout
+    readout: ChainReadout
     masks: tuple[Mask, ...] | None
     recompute: bool
 
@@ -88,8 +89,8 @@ class _Chain:
 class _ChainFunction(torch.autograd.Function):
     """Layer k takes x_k-1, which has its entry scaling, to x_k, which has that of layer k + 1.
 
-    On the way back the gradient of x_k-1 is that of the readout and what comes through layer k,
-    and is written over x_k, which nothing needs any more.
+    In the backward pass the gradient of x_k-1 is that of the readout and what comes through layer
+    k, and is written over x_k, which nothing needs any more.
     """
 
     @staticmethod
@@ -99,7 +100,7 @@ class _ChainFunction(torch.autograd.Function):
         ctx.chain, ctx.there, ctx.back, ctx.layers = chain, there, back, layers
         last = len(layers)
         ctx.every = math.ceil(math.sqrt(last)) if chain.recompute else 1
-        x = launch.enter(there, h, layers[0]) if chain.form == "sym" else h
+        x = launch.enter(h, there, layers[0]) if chain.form == "sym" else h
         kept, readout = {0: x}, torch.empty_like(h)
         for k in range(1, last + 1):
             x = _layer(ctx, k, x, None if chain.readout == "last" else readout)
@@ -119,7 +120,7 @@ class _ChainFunction(torch.autograd.Function):
         scale = chain.readout_scale(last)
         kept = dict(zip(ctx.numbers, ctx.saved_tensors, strict=True)) if ctx.learns else {}
         x = launch.enter(
-            ctx.back, grad, layers[-1], backward=True, mask=chain.mask(last - 1), factor=scale
+            grad, ctx.back, layers[-1], backward=True, mask=chain.mask(last - 1), factor=scale
         )
         all_sums = []
         for k in range(last, 0, -1):

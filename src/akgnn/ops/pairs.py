@@ -1,12 +1,13 @@
 """Pairs of nodes that may become edges: every pair, or a list of them.
 
-A value a pair, in a vector, stands for a symmetric matrix without a diagonal. Both kinds offer the
-same four things; with every pair they are dense products, with a list sparse ones.
+A value a pair, in a vector, stands for a symmetric matrix without a diagonal. Both kinds have their
+pairs i < j in ascending order, all edges of a graph among them, at the positions `edges`, and offer
+the same three functions; with every pair these are dense products, with a list sparse ones.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -18,39 +19,10 @@ from akgnn.errors import GraphError
 from akgnn.graph import Graph
 from akgnn.hashing import Key
 from akgnn.ops.dropout import hashed
-from akgnn.ops.neighbour_sum import matmul
+from akgnn.ops.products import matmul
 
 _ROWS_AT_ONCE = 512
 _PAIRS_AT_ONCE = 2048
-
-
-class Matrix(Protocol):
-    """What can be multiplied with node signals."""
-
-    def __matmul__(self, h: Tensor) -> Tensor: ...
-
-
-class Pairs(Protocol):
-    """Pairs of nodes i < j in ascending order, all edges of a graph among them.
-
-    Attributes:
-        edges: The positions of the graph's edges in the list of pairs.
-    """
-
-    @property
-    def edges(self) -> Tensor: ...  # noqa: D102
-
-    def inner(self, z: Tensor) -> Tensor:
-        """⟨z_i, z_j⟩ of each pair."""
-        ...
-
-    def softplus_sum(self, z: Tensor, inner: Tensor, key: Key) -> Tensor:
-        """Σ log(1 + exp ⟨z_i, z_j⟩) over all i and j of the graph, exactly or from a sample."""
-        ...
-
-    def symmetric(self, values: Tensor) -> Matrix:
-        """The symmetric matrix with these values at the pairs and zeros elsewhere."""
-        ...
 
 
 class AllPairs:
@@ -63,35 +35,35 @@ class AllPairs:
     def __init__(self, graph: Graph) -> None:
         self.num_nodes = graph.num_nodes
         row, col = torch.triu_indices(*graph.adjacency.shape, 1, device=graph.device)
-        self.place = row * graph.num_nodes + col
-        self.edges = torch.searchsorted(self.place, _edge_keys(graph))
+        self.index = row * graph.num_nodes + col
+        self.edges = torch.searchsorted(self.index, _edge_keys(graph))
 
     def inner(self, z: Tensor) -> Tensor:
         """⟨z_i, z_j⟩ of each pair."""
-        return (z @ z.T).view(-1).index_select(0, self.place)
+        return (z @ z.T).view(-1).index_select(0, self.index)
 
     def softplus_sum(self, z: Tensor, inner: Tensor, key: Key) -> Tensor:
-        """Exact: each pair counts twice, and the diagonal once."""
+        """Σ log(1 + exp ⟨z_i, z_j⟩) over all i and j: each pair twice, and the diagonal once."""
         return 2 * F.softplus(inner).sum() + F.softplus(z.square().sum(1)).sum()
 
     def symmetric(self, values: Tensor) -> Tensor:
-        """The matrix, written out."""
-        out: Tensor = _Mirrored.apply(values, self.place, self.num_nodes)
+        """The symmetric matrix with these values at the pairs and zeros elsewhere, written out."""
+        out: Tensor = _Mirrored.apply(values, self.index, self.num_nodes)
         return out
 
 
 class _Mirrored(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, values: Tensor, place: Tensor, num_nodes: int) -> Tensor:
-        ctx.place = place
-        upper = values.new_zeros(num_nodes * num_nodes).scatter_(0, place, values)
+    def forward(ctx: Any, values: Tensor, index: Tensor, num_nodes: int) -> Tensor:
+        ctx.index = index
+        upper = values.new_zeros(num_nodes * num_nodes).scatter_(0, index, values)
         upper = upper.view(num_nodes, num_nodes)
         return upper + upper.T
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        return (grad + grad.T).view(-1).index_select(0, ctx.place), None, None
+        return (grad + grad.T).view(-1).index_select(0, ctx.index), None, None
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +107,7 @@ class ListedPairs:
 
     @cached_property
     def order(self) -> Tensor:
-        """Which of the pairs, said twice, each entry of the symmetric matrix is."""
+        """Which of the pairs, each listed twice, each entry of the symmetric matrix is."""
         both = torch.cat(
             [self.row * self.num_nodes + self.col, self.col * self.num_nodes + self.row]
         )
@@ -146,13 +118,13 @@ class ListedPairs:
         return (z.index_select(0, self.row) * z.index_select(0, self.col)).sum(1)
 
     def softplus_sum(self, z: Tensor, inner: Tensor, key: Key) -> Tensor:
-        """Estimated without bias from as many random pairs of all as are listed."""
+        """The same, estimated without bias from as many random pairs of all as are listed."""
         drawn = hashed(2 * len(self.row), key, z.device).remainder_(self.num_nodes)
         one, other = z.index_select(0, drawn).chunk(2)
         return self.num_nodes**2 * F.softplus((one * other).sum(1)).mean()
 
     def symmetric(self, values: Tensor) -> "ListedMatrix":
-        """The matrix, in sparse rows."""
+        """The same matrix, in sparse rows."""
         return ListedMatrix(self, values)
 
 
@@ -185,6 +157,10 @@ class _ListedProduct(torch.autograd.Function):
         return None, grad_values, matmul(_csr(ctx.pairs, values), grad)
 
 
+Pairs = AllPairs | ListedPairs
+Matrix = Tensor | ListedMatrix
+
+
 def _pair_dots(pairs: ListedPairs, x: Tensor, y: Tensor) -> Tensor:
     """⟨x_i, y_j⟩ + ⟨x_j, y_i⟩ of each pair, block by block to stay in the cache."""
     blocks = zip(pairs.row.split(_PAIRS_AT_ONCE), pairs.col.split(_PAIRS_AT_ONCE), strict=True)
@@ -207,7 +183,7 @@ def _similar_keys(graph: Graph, signal: Tensor, number: int) -> Tensor:
     """The numbers i N + j of pairs i < j, one node among the most similar to the other."""
     unit = F.normalize(signal, dim=1)
     nodes = torch.arange(graph.num_nodes, device=graph.device)
-    found = []
+    keys = []
     for rows in nodes.split(_ROWS_AT_ONCE):
         alike = unit[rows] @ unit.T
         alike[rows - rows[0], rows] = -torch.inf
@@ -217,5 +193,5 @@ def _similar_keys(graph: Graph, signal: Tensor, number: int) -> Tensor:
         value, col = alike.topk(min(number, graph.num_nodes), dim=1)
         row = rows.unsqueeze(1).expand_as(col)[value > -torch.inf]
         col = col[value > -torch.inf]
-        found.append(torch.minimum(row, col) * graph.num_nodes + torch.maximum(row, col))
-    return torch.cat(found)
+        keys.append(torch.minimum(row, col) * graph.num_nodes + torch.maximum(row, col))
+    return torch.cat(keys)

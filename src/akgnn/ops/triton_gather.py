@@ -1,11 +1,25 @@
 """The gather of the Triton ops: for every row of a matrix, the sum of the rows that it names.
 
+Below the ops stands how their work is shared out among programs.
+
 **Long rows** are cut into segments that are summed first, each by its own program, so a hub costs
 no more time than its share of the edges. Every sum has a fixed order: results repeat bit by bit.
 """
 
+from typing import Any
+
+import torch
 import triton
 import triton.language as tl
+from torch import Tensor
+
+from akgnn.csr import CSR
+
+# Tuned on an H200: how many numbers of 2 and of 4 bytes one warp gathers at once, from how many
+# entries of a row, and from how many of a segment.
+NUMBERS_AT_ONCE = {2: 2048, 4: 512}
+ENTRIES_AT_ONCE = 4
+SEGMENT_BYTES_AT_ONCE = 2048
 
 
 @triton.jit
@@ -91,32 +105,26 @@ def sum_segments(
         BLOCK_E,
         BLOCK_C,
     )
-    place = (replica * num_segments + segment)[:, None] * width + channel[None, :]
-    tl.store(out + place, total, mask=is_segment[:, None] & is_channel[None, :])
+    index = (replica * num_segments + segment)[:, None] * width + channel[None, :]
+    tl.store(out + index, total, mask=is_segment[:, None] & is_channel[None, :])
 
 
 @triton.jit
 def sum_long_rows(
-    sums,
-    long_rows,
-    segment_ptr,
-    num_segments,
-    width,
-    BLOCK_S: tl.constexpr,
-    BLOCK_C: tl.constexpr,
+    sums, long_rows, segment_ptr, num_segments, width, BLOCK_S: tl.constexpr, BLOCK_C: tl.constexpr
 ):
-    """Add up the segments of each long row, in the place of its first."""
+    """Add up the segments of each long row, in the slot of its first."""
     _, replica, channel, is_channel = block_of_channels(width, 1, BLOCK_C)
     row = tl.load(long_rows + tl.program_id(0)).to(tl.int64)
     first = tl.load(segment_ptr + row).to(tl.int64)
     stop = tl.load(segment_ptr + row + 1).to(tl.int64)
-    place = sums + replica * num_segments * width + channel
+    index = sums + replica * num_segments * width + channel
     total = tl.zeros([BLOCK_S, BLOCK_C], tl.float32)
     for start in range(first, stop, BLOCK_S):
         segment = start + tl.arange(0, BLOCK_S)
         is_sum = (segment < stop)[:, None] & is_channel[None, :]
-        total += tl.load(place[None, :] + segment[:, None] * width, mask=is_sum, other=0.0)
-    tl.store(place + first * width, tl.sum(total, 0), mask=is_channel)
+        total += tl.load(index[None, :] + segment[:, None] * width, mask=is_sum, other=0.0)
+    tl.store(index + first * width, tl.sum(total, 0), mask=is_channel)
 
 
 @triton.jit
@@ -146,20 +154,79 @@ def row_sums(
         is_long = tl.load(segment_ptr + row + 1, mask=is_row, other=0) > first
         stop = tl.where(is_long, start, stop)
     total = _gathered(
-        x,
-        col,
-        value,
-        start,
-        stop,
-        width,
-        channel,
-        is_channel,
-        HAS_VALUE,
-        BLOCK_R,
-        BLOCK_E,
-        BLOCK_C,
+        x, col, value, start, stop, width, channel, is_channel, HAS_VALUE, BLOCK_R, BLOCK_E, BLOCK_C
     )
     if HAS_SEGMENTS:
-        place = long_sums + first[:, None] * width + channel[None, :]
-        total += tl.load(place, mask=is_long[:, None] & is_channel[None, :], other=0.0)
+        index = long_sums + first[:, None] * width + channel[None, :]
+        total += tl.load(index, mask=is_long[:, None] & is_channel[None, :], other=0.0)
     return total
+
+
+def segment_sums(matrix: CSR, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Where each row's segments begin, and the sums of long rows at their first; else empty."""
+    replicas, num_nodes, width = x.shape
+    segments = matrix.pattern.segments
+    number = 0 if segments is None else segments.start.numel()
+    sums = torch.empty((replicas, number, width), dtype=torch.float32, device=x.device)
+    if segments is None:
+        return matrix.pattern.rowptr, sums
+    block_c = block_c_of(width)
+    channels = channel_grid(width, replicas, 1)
+    sum_segments[(number, *channels)](
+        x,
+        sums,
+        matrix.pattern.col,
+        x if matrix.value is None else matrix.value,
+        segments.start,
+        segments.stop,
+        num_nodes,
+        width,
+        number,
+        HAS_VALUE=matrix.value is not None,
+        BLOCK_R=1,
+        BLOCK_E=SEGMENT_BYTES_AT_ONCE // (block_c * x.element_size()),
+        BLOCK_C=block_c,
+        num_warps=1,
+    )
+    sum_long_rows[(segments.rows.numel(), *channels)](
+        sums, segments.rows, segments.ptr, number, width, BLOCK_S=16, BLOCK_C=block_c
+    )
+    return segments.ptr, sums
+
+
+def blocks(matrix: CSR, x: Tensor, groups: int) -> dict[str, Any]:
+    """The sizes that a program is compiled for."""
+    group_width = x.size(2) // groups
+    block_r, block_e = _block_rows(x, group_width)
+    return {
+        "HAS_VALUE": matrix.value is not None,
+        "BLOCK_R": block_r,
+        "BLOCK_E": block_e,
+        "BLOCK_C": block_c_of(group_width),
+        "num_warps": 1,
+    }
+
+
+def row_grid(x: Tensor, groups: int) -> tuple[int, int, int]:
+    """How many programs there are over rows, channels and scalars."""
+    replicas, num_nodes, width = x.shape
+    block_r, _ = _block_rows(x, width // groups)
+    return triton.cdiv(num_nodes, block_r), *channel_grid(width, replicas, groups)
+
+
+def channel_grid(width: int, replicas: int, groups: int) -> tuple[int, int]:
+    """How many programs there are over the channels of a group, and over scalars."""
+    group_width = width // groups
+    return triton.cdiv(group_width, block_c_of(group_width)), replicas * groups
+
+
+def block_c_of(group_width: int) -> int:
+    """How many channels a program takes."""
+    return min(128, int(triton.next_power_of_2(group_width)))
+
+
+def _block_rows(x: Tensor, group_width: int) -> tuple[int, int]:
+    """How many rows a program takes at once, and how many entries of each."""
+    numbers = NUMBERS_AT_ONCE[x.element_size()] // block_c_of(group_width)
+    entries = min(ENTRIES_AT_ONCE, numbers)
+    return min(16, numbers // entries), entries

@@ -1,4 +1,4 @@
-"""Adaptive propagation on a GPU, in one pass over the edges each way.
+"""Adaptive propagation on a GPU, in one pass over the edges forward and one backward.
 
 One program sums one row: it gathers the neighbours' signals, scales them, adds the node's own,
 drops values, adds to the running readout and scales for the next layer, so a layer reads every
@@ -11,8 +11,8 @@ needed, masks from the counter of `akgnn.ops.dropout`; neither is stored.
 
 **Scaled signals.** With many nodes a gathered scaling costs a memory access of its own, a quarter
 of the traffic. So a layer may write its result already multiplied by what the next layer's gather
-multiplies it by, its *entry scaling*: c^-1/2 in the symmetric form, 1 in the row form and, on the
-way back, 1 / c in the row form. It is 1 for nodes that keep their signal as it is.
+multiplies it by, its *entry scaling*: c^-1/2 in the symmetric form, in the row form 1
+forward and 1 / c backward. It is 1 for nodes that keep their signal as it is.
 """
 
 import triton
@@ -126,9 +126,9 @@ def forward(
     entry = _entry(inverse, SYMMETRIC, False)
     left = tl.where(takes_part, w * (entry if SYMMETRIC else inverse), 0.0)
     own = tl.where(takes_part, a * inverse, 1.0) / entry
-    place = (replica * num_nodes + row)[:, None] * width + channel[None, :]
+    index = (replica * num_nodes + row)[:, None] * width + channel[None, :]
     is_value = is_row[:, None] & is_channel[None, :]
-    h = tl.load(x + place, mask=is_value, other=0.0).to(tl.float32)
+    h = tl.load(x + index, mask=is_value, other=0.0).to(tl.float32)
     result = own[:, None] * h + left[:, None] * total
     if DROPS:
         key = tl.load(key_at + replica)
@@ -136,12 +136,12 @@ def forward(
     if HAS_READOUT:
         read = readout_scale * result
         if not STARTS_READOUT:
-            read += tl.load(readout + place, mask=is_value, other=0.0).to(tl.float32)
-        tl.store(readout + place, read, mask=is_value)
+            read += tl.load(readout + index, mask=is_value, other=0.0).to(tl.float32)
+        tl.store(readout + index, read, mask=is_value)
     if SCALES_NEXT:
         next_inverse, _ = _inverse(d, tl.load(next_a_at + block), tl.load(next_w_at + block))
         result *= _entry(next_inverse, SYMMETRIC, False)[:, None]
-    tl.store(out + place, result, mask=is_value)
+    tl.store(out + index, result, mask=is_value)
 
 
 @triton.jit
@@ -185,7 +185,7 @@ def backward(
     BLOCK_E: tl.constexpr,
     BLOCK_C: tl.constexpr,
 ):
-    """The way back: gather, scale, take dot products, add the readout's gradient, drop, scale."""
+    """Backward: gather, scale, take dot products, add the readout's gradient, drop, scale."""
     block, replica, channel, is_channel = block_of_channels(width, groups, BLOCK_C)
     row, is_row = rows_of(order, num_nodes, BLOCK_R)
     total = row_sums(
@@ -211,17 +211,17 @@ def backward(
     d = tl.load(degree + row, mask=is_row, other=1.0)
     inverse, takes_part = _inverse(d, a, w)
     own = tl.where(takes_part, a * inverse, 1.0)
-    place = (replica * num_nodes + row)[:, None] * width + channel[None, :]
+    index = (replica * num_nodes + row)[:, None] * width + channel[None, :]
     is_value = is_row[:, None] & is_channel[None, :]
-    g = tl.load(grad + place, mask=is_value, other=0.0).to(tl.float32)
+    g = tl.load(grad + index, mask=is_value, other=0.0).to(tl.float32)
     g = g / _entry(inverse, SYMMETRIC, True)[:, None]
     if SYMMETRIC:
         total *= tl.where(takes_part, tl.sqrt(inverse), 0.0)[:, None]
     result = own[:, None] * g + w * total
     if LEARNS:
-        h = tl.load(h_at + place, mask=is_value, other=0.0).to(tl.float32)
+        h = tl.load(h_at + index, mask=is_value, other=0.0).to(tl.float32)
         h = h / _entry(inverse, SYMMETRIC, False)[:, None]
-        out = tl.load(out_at + place, mask=is_value, other=0.0).to(tl.float32)
+        out = tl.load(out_at + index, mask=is_value, other=0.0).to(tl.float32)
         # What was dropped is 0 in both; what was kept was scaled in both, once too often.
         through_c = tl.sum(out * g, 1) / kept_scale
         if OUT_IS_SCALED:
@@ -237,7 +237,7 @@ def backward(
         tl.store(dots + number * 3 + 1, for_w, mask=is_row)
         tl.store(dots + number * 3 + 2, d * through_c, mask=is_row)
     if HAS_READOUT:
-        more = tl.load(grad_readout + place, mask=is_value, other=0.0).to(tl.float32)
+        more = tl.load(grad_readout + index, mask=is_value, other=0.0).to(tl.float32)
         result += readout_scale * more
     if DROPS:
         key = tl.load(key_at + replica)
@@ -245,7 +245,7 @@ def backward(
     if SCALES_LAST:
         last_inverse, _ = _inverse(d, tl.load(last_a_at + block), tl.load(last_w_at + block))
         result *= _entry(last_inverse, SYMMETRIC, True)[:, None]
-    tl.store(result_at + place, result, mask=is_value)
+    tl.store(result_at + index, result, mask=is_value)
 
 
 @triton.jit
@@ -262,50 +262,25 @@ def enter(
     num_nodes,
     width,
     groups,
+    SCALES: tl.constexpr,
     SYMMETRIC: tl.constexpr,
     BACKWARD: tl.constexpr,
     DROPS: tl.constexpr,
     BLOCK_R: tl.constexpr,
     BLOCK_C: tl.constexpr,
 ):
-    """Drop values of a signal and give it the entry scaling."""
+    """Multiply a signal by a number, drop values and give it the entry scaling."""
+    block, replica, channel, is_channel = block_of_channels(width, groups, BLOCK_C)
     row = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)
-    block = tl.program_id(2).to(tl.int64)
-    group_width = width // groups
-    within = tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C)
     is_row = row < num_nodes
-    is_value = is_row[:, None] & (within < group_width)[None, :]
-    channel = (block % groups) * group_width + within
-    replica = block // groups
-    d = tl.load(degree + row, mask=is_row, other=1.0)
-    inverse, _ = _inverse(d, tl.load(a_at + block), tl.load(w_at + block))
-    place = (replica * num_nodes + row)[:, None] * width + channel[None, :]
-    result = tl.load(x + place, mask=is_value, other=0.0).to(tl.float32) * factor
+    is_value = is_row[:, None] & is_channel[None, :]
+    index = (replica * num_nodes + row)[:, None] * width + channel[None, :]
+    result = tl.load(x + index, mask=is_value, other=0.0).to(tl.float32) * factor
     if DROPS:
         key = tl.load(key_at + replica)
         result *= _factors(key, row[:, None], channel[None, :], width, dropped, kept_scale)
-    result *= _entry(inverse, SYMMETRIC, BACKWARD)[:, None]
-    tl.store(out + place, result, mask=is_value)
-
-
-@triton.jit
-def drop(
-    x,
-    out,
-    key_at,
-    dropped,
-    kept_scale,
-    num_nodes,
-    width,
-    BLOCK_R: tl.constexpr,
-    BLOCK_C: tl.constexpr,
-):
-    """Drop values of a signal."""
-    _, replica, channel, is_channel = block_of_channels(width, 1, BLOCK_C)
-    row = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)
-    is_value = (row < num_nodes)[:, None] & is_channel[None, :]
-    place = (replica * num_nodes + row)[:, None] * width + channel[None, :]
-    h = tl.load(x + place, mask=is_value, other=0.0).to(tl.float32)
-    key = tl.load(key_at + replica)
-    h *= _factors(key, row[:, None], channel[None, :], width, dropped, kept_scale)
-    tl.store(out + place, h, mask=is_value)
+    if SCALES:
+        d = tl.load(degree + row, mask=is_row, other=1.0)
+        inverse, _ = _inverse(d, tl.load(a_at + block), tl.load(w_at + block))
+        result *= _entry(inverse, SYMMETRIC, BACKWARD)[:, None]
+    tl.store(out + index, result, mask=is_value)

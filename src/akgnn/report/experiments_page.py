@@ -1,24 +1,25 @@
-"""The page of an experiment's records: tables, figures, kernels, run times."""
+"""The page of experiments: tables, what they say, figures, kernels, run times."""
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from akgnn.bench.record import read_records
 from akgnn.errors import RunFolderError
-from akgnn.experiments.bundled import spec_names
+from akgnn.experiments import SPECS
 from akgnn.experiments.record import Record
 from akgnn.experiments.results import CellResult, collect
 from akgnn.experiments.spec import Spec
 from akgnn.experiments.spec_files import load_spec, read_spec
 from akgnn.experiments.store import RecordStore
 from akgnn.report.figures import Figure, figure_of
-from akgnn.report.findings import findings_of
-from akgnn.report.page import Page
+from akgnn.report.html import Page
 from akgnn.report.response import responses_of
-from akgnn.report.run_times import run_times_of
 from akgnn.report.speed import speed_of
-from akgnn.report.tables import Table, device_of, table_of
+from akgnn.report.tables import GraphTable, Table, Time, device_of, table_of
+from akgnn.report.values import count
 
 # Where `akgnn bench` keeps its records, beside those of experiments.
 BENCH_FOLDER = "bench"
@@ -37,14 +38,13 @@ def experiments_page(
     contents = RecordStore(folder).read()
     if not contents.records:
         raise RunFolderError(
-            f"{folder} holds no records that can be read; "
-            f"akgnn reproduce table1 --out {folder} makes some."
+            f"{folder} holds no records that can be read; akgnn reproduce makes some."
         )
     measured = _measured(_specs(spec_files), contents.records)
     if not measured:
         raise RunFolderError(
             f"None of the {len(contents.records)} records in {folder} belongs to an experiment "
-            "that akgnn knows; --spec FILE.toml adds one of your own."
+            "that akgnn knows; `spec` adds one of your own."
         )
     sections = [section for spec, results in measured if (section := _section(spec, results))]
     names = [section.name for section in sections]
@@ -53,7 +53,7 @@ def experiments_page(
     benchmarks = read_records(folder / BENCH_FOLDER)
     speed = speed_of(benchmarks)
     skipped = (*contents.skipped, *benchmarks.skipped)
-    figures = [section for section in sections if isinstance(section, Figure)]
+    figures = tuple(section for section in sections if isinstance(section, Figure))
     shown: dict[str, Any] = {
         "sections": sections,
         "findings": findings_of(tables),
@@ -63,24 +63,21 @@ def experiments_page(
         "skipped": skipped,
         "commands": [f"akgnn reproduce {name} --out {folder.name}" for name in names],
     }
-    counts = {"records": len(contents.records), "experiments": names}
     return Page(
         "Measured results",
         "experiments.html",
         shown,
-        figures=(*figures, speed.figure) if speed else tuple(figures),
+        figures=(*figures, speed.figure) if speed else figures,
         responses=tuple(responses),
+        counts={"records": len(contents.records), "experiments": names},
         warnings=skipped,
-        counts=counts,
     )
 
 
 def _specs(spec_files: Sequence[Path]) -> list[Spec]:
     """The paper's, then the others that come with akgnn, then one's own."""
-    specs = {name: load_spec(name) for name in spec_names()}
-    for path in spec_files:
-        spec = read_spec(path)
-        specs[spec.name] = spec
+    specs = {name: load_spec(name) for name in SPECS}
+    specs |= {spec.name: spec for spec in map(read_spec, spec_files)}
     return list(specs.values())
 
 
@@ -110,7 +107,10 @@ def _section(spec: Spec, results: Sequence[CellResult]) -> Table | Figure | None
 def _summary(records: Sequence[Record]) -> dict[str, Any]:
     """How many runs there are, when and with what they were made."""
     ended = sorted(str(record.environment.get("ended", "")) for record in records)
-    versions = [name for record in records for name in record.versions.items()]
+    versions: dict[str, dict[str, None]] = {}
+    for record in records:
+        for name, version in record.versions.items():
+            versions.setdefault(name, {})[version] = None
     return {
         "records": len(records),
         "failed": sum(not record.is_finished for record in records),
@@ -118,13 +118,90 @@ def _summary(records: Sequence[Record]) -> dict[str, Any]:
         "first": ended[0][:10],
         "last": ended[-1][:10],
         "devices": list(dict.fromkeys(map(device_of, records))),
-        "versions": _by_name(versions),
+        "versions": {name: ", ".join(seen) for name, seen in versions.items()},
     }
 
 
-def _by_name(versions: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Every version seen, by what it is of."""
-    seen: dict[str, list[str]] = {}
-    for name, value in dict.fromkeys(versions):
-        seen.setdefault(name, []).append(value)
-    return {name: ", ".join(found) for name, found in seen.items()}
+@dataclass(frozen=True)
+class Finding:
+    """Sentences about one table."""
+
+    name: str
+    title: str
+    sentences: tuple[str, ...]
+
+
+def findings_of(tables: Sequence[Table]) -> list[Finding]:
+    """What every table says of its reference row and of the published values.
+
+    The sentences claim no more than the tests do.
+    """
+    found = []
+    for table in tables:
+        sentences = [_compared(table, graph) for graph in table.graphs if graph.others]
+        sentences += _published(table)
+        if sentences:
+            title = table.title.partition(":")[0]
+            found.append(Finding(table.name, title, tuple(sentences)))
+    return found
+
+
+def _compared(table: Table, graph: GraphTable) -> str:
+    """How the reference row compares with the others on one graph."""
+    verdicts: Counter[str] = Counter(r.comparison.verdict for r in graph.others if r.comparison)
+    tested = len(graph.others) - verdicts["too few seeds"]
+    if not tested:
+        return f"On {graph.name} there are too few common seeds to compare."
+    parts = [f"{word} than {verdicts[word]}" for word in ("higher", "lower") if verdicts[word]]
+    said = " and ".join(parts) if parts else "neither higher nor lower than any"
+    text = f"On {graph.name}, of {count(tested, 'other row')}, {table.reference} is {said}"
+    if verdicts["no difference shown"]:
+        text += f"; for {verdicts['no difference shown']} no difference is shown"
+    return f"{text}."
+
+
+def _published(table: Table) -> list[str]:
+    places = Counter(row.agreement for row in table.rows if row.agreement)
+    known = sum(places.values()) - places["unknown"]
+    if not known:
+        return []
+    lie = "lies" if places["inside"] == 1 else "lie"
+    return [
+        f"Of {count(known, 'published value')}, {places['inside']} {lie} inside the 95 % interval "
+        f"of the measured mean, {places['within the spread']} outside it but within the spread of "
+        f"single runs, {places['above']} above and {places['below']} below all that."
+    ]
+
+
+@dataclass(frozen=True)
+class TimeRow:
+    """A method on one device: its times by graph, None where there are none."""
+
+    label: str
+    device: str
+    times: tuple[Time | None, ...]
+
+
+@dataclass(frozen=True)
+class RunTimes:
+    """The times of a table's rows."""
+
+    title: str
+    graphs: tuple[str, ...]
+    rows: tuple[TimeRow, ...]
+
+
+def run_times_of(tables: Sequence[Table]) -> list[RunTimes]:
+    """How long runs took and how much memory they held, of every table that has finished runs."""
+    return [_times_of(table) for table in tables if any(row.summary for row in table.rows)]
+
+
+def _times_of(table: Table) -> RunTimes:
+    found = {(row.label, device) for row in table.rows for device in row.runs.times}
+    by_graph = [{row.label: row.runs.times for row in graph.rows} for graph in table.graphs]
+    order = list(dict.fromkeys(row.label for row in table.rows))
+    rows = [
+        TimeRow(label, device, tuple(times.get(label, {}).get(device) for times in by_graph))
+        for label, device in sorted(found, key=lambda key: (order.index(key[0]), key[1]))
+    ]
+    return RunTimes(table.title, tuple(graph.name for graph in table.graphs), tuple(rows))

@@ -4,34 +4,37 @@ import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from akgnn.data.catalogue import generated_settings
 from akgnn.data.generated import BlockModelSettings
 from akgnn.experiments.results import CellResult
-from akgnn.experiments.spec import METRIC_NAMES
-from akgnn.report.panel import Panel
+from akgnn.experiments.statistics import Summary, summarise
+from akgnn.models.scalars import by_layer, positions_of
+from akgnn.report.panels import Panel, drawn_means
 from akgnn.report.tables import point_name
 from akgnn.report.values import pairs, spread
-from akgnn.training.kernel_places import by_layer, places_of
-from akgnn.training.summary import Summary, summarise
+from akgnn.training.metrics import METRICS
 
 
 @dataclass(frozen=True)
 class Line:
     """A row of the figure: its results by homophily, in rising order.
 
-    Attributes:
-        label: Of the row, with what else tells it from others.
-        metric: What its scores are.
-        chance: The homophily at which edges say nothing about classes.
-        results: By homophily.
+    The label has what else tells it from others; at homophily `chance` edges say nothing about
+    classes.
     """
 
     label: str
     metric: str
     chance: float
     results: Mapping[float, CellResult]
+
+    @cached_property
+    def scores(self) -> dict[float, Summary]:
+        """Of its runs, by homophily."""
+        return {h: summarise(list(result.scores.values())) for h, result in self.results.items()}
 
 
 def homophily_panels(results: Sequence[CellResult]) -> list[Panel]:
@@ -54,7 +57,7 @@ def _lines(results: Sequence[CellResult]) -> list[Line]:
     for result, setting, other in zip(results, settings, others, strict=True):
         told = pairs({name: other[name] for name in differing})
         parts = (result.cell.row.label, point_name(result.cell), told)
-        key = ", ".join(filter(None, parts)), METRIC_NAMES[result.cell.metric]
+        key = ", ".join(filter(None, parts)), METRICS[result.cell.metric].label
         found.setdefault(key, {})[setting.homophily] = result
         chances[key] = 1 / setting.num_classes
     return [
@@ -64,76 +67,61 @@ def _lines(results: Sequence[CellResult]) -> list[Line]:
 
 
 def _settings(result: CellResult) -> BlockModelSettings:
-    settings = generated_settings(result.cell.plan(0).which.dataset)
+    settings = generated_settings(result.cell.plan(0).run.dataset)
     # Specs that show homophily were checked for this when they were read.
     assert settings is not None
     return settings
 
 
 def _score_panel(lines: Sequence[Line]) -> Panel:
-    metric = lines[0].metric
-    summaries = [
-        {h: summarise(list(result.scores.values())) for h, result in line.results.items()}
-        for line in lines
-    ]
-    homophilies = sorted({h for line in lines for h in line.results})
-    labels = [line.label for line in lines]
-    told = [_said(label, means) for label, means in zip(labels, summaries, strict=True)]
+    metric, labels = lines[0].metric, [line.label for line in lines]
     return Panel(
         title=f"Test {metric}",
-        summary=f"Test {metric} over homophily, means: {'; '.join(told)}.",
+        summary=f"Test {metric} over homophily, means: {'; '.join(map(_said, lines))}.",
         columns=("homophily", *labels),
         rows=[
-            (
-                f"{h:g}",
-                *(_cell(line, means, h) for line, means in zip(lines, summaries, strict=True)),
-            )
-            for h in homophilies
+            (f"{h:g}", *(_cell(line, h) for line in lines))
+            for h in sorted({h for line in lines for h in line.results})
         ],
         drawn={
             "metric": f"test {metric}, %",
             "chance": sorted({line.chance for line in lines}),
-            "rows": [_drawn(label, means) for label, means in zip(labels, summaries, strict=True)],
+            "rows": [_drawn(line.label, line.scores) for line in lines],
         },
         key=labels,
     )
 
 
-def _said(label: str, means: Mapping[float, Summary]) -> str:
+def _said(line: Line) -> str:
     """Both ends of a line and its lowest point."""
-    first, last = min(means), max(means)
-    lowest = min(means, key=lambda h: means[h].mean)
-    text = f"{label} {means[first].mean:.1f} % at homophily {first:g}"
+    means = {h: summary.mean for h, summary in line.scores.items()}
+    first, last, lowest = min(means), max(means), min(means, key=lambda h: means[h])
+    text = f"{line.label} {means[first]:.1f} % at homophily {first:g}"
     if lowest not in (first, last):
-        text += f", lowest {means[lowest].mean:.1f} % at {lowest:g}"
-    return text if first == last else f"{text}, {means[last].mean:.1f} % at {last:g}"
+        text += f", lowest {means[lowest]:.1f} % at {lowest:g}"
+    return text if first == last else f"{text}, {means[last]:.1f} % at {last:g}"
 
 
-def _cell(line: Line, means: Mapping[float, Summary], homophily: float) -> str:
-    if homophily not in means:
+def _cell(line: Line, homophily: float) -> str:
+    if homophily not in line.results:
         return "–"
-    summary = means[homophily]
+    summary = line.scores[homophily]
     return f"{spread(summary.mean, summary.std)}, n {len(line.results[homophily].finished)}"
 
 
 def _drawn(name: str, means: Mapping[float, Summary]) -> dict[str, Any]:
-    """A line for the script; one run alone has no band."""
-    return {
-        "name": name,
-        "x": list(means),
-        "mean": [round(summary.mean, 3) for summary in means.values()],
-        "std": [round(s.std, 3) if s.std == s.std else 0.0 for s in means.values()],
-    }
+    """A line for the script."""
+    return {"name": name, "x": list(means), **drawn_means(means.values())}
 
 
 def _share_panel(line: Line) -> Panel | None:
     """The share of neighbours of each layer; None for a row whose records do not have it."""
-    places = by_layer(places_of(next(iter(line.results.values())).cell.template))
-    shares = {h: _shares(result, places) for h, result in line.results.items()}
+    positions = by_layer(positions_of(next(iter(line.results.values())).cell.template.preset.model))
+    shares = {h: _shares(result, positions) for h, result in line.results.items()}
     known = {h: rows for h, rows in shares.items() if rows}
     if not known:
         return None
-    names = list(places)
+    names = list(positions)
     means = {
         name: {h: summarise([row[k] for row in rows]) for h, rows in known.items()}
         for k, name in enumerate(names)
@@ -166,11 +154,11 @@ def _share_panel(line: Line) -> Panel | None:
     )
 
 
-def _shares(result: CellResult, places: Mapping[str, Sequence[int]]) -> list[list[float]]:
-    """The shares of each run by layer and way, mean over groups."""
-    expected = sum(map(len, places.values()))
+def _shares(result: CellResult, positions: Mapping[str, Sequence[int]]) -> list[list[float]]:
+    """The shares of each run by layer and direction, mean over groups."""
+    expected = sum(map(len, positions.values()))
     return [
-        [statistics.fmean(record.neighbour_share[k] for k in found) for found in places.values()]
+        [statistics.fmean(record.neighbour_share[k] for k in found) for found in positions.values()]
         for record in result.finished
         if len(record.neighbour_share) == expected > 0
     ]
@@ -179,6 +167,9 @@ def _shares(result: CellResult, places: Mapping[str, Sequence[int]]) -> list[lis
 def _starts(result: CellResult) -> str:
     """How often validation kept which start; runs of different starts lie behind one mean."""
     kept = Counter(
-        start.start for record in result.finished for start in record.starts if start.is_chosen
+        start.initial_value
+        for record in result.finished
+        for start in record.starts
+        if start.is_chosen
     )
     return "; ".join(f"{start}: {number}" for start, number in kept.most_common())

@@ -6,24 +6,51 @@ only the scripts that are part of the page, by their hashes, and load nothing.
 
 import base64
 import hashlib
-import json
-import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from akgnn.errors import MissingExtraError, RunFolderError
-from akgnn.plain_json import without_nan
+from akgnn.files import json_text, write_file
 from akgnn.report import values
-from akgnn.report.page import Page
 from akgnn.version import __version__
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+    from akgnn.report.figures import Figure
+    from akgnn.report.response import Response
+
 _SCRIPTS = ("theme.js", "tables.js", "charts.js", "response.js")
 _FILTERS = ("number", "signed", "p_value", "spread", "count", "pairs")
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page before it is HTML.
+
+    The template is shown the variables `shown`, beside figures and responses; `counts` says in a
+    few numbers what is on the page, `warnings` what whoever made it should know.
+    """
+
+    title: str
+    template: str
+    shown: Mapping[str, Any]
+    figures: "tuple[Figure, ...]"
+    responses: "tuple[Response, ...]"
+    counts: Mapping[str, Any]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def drawn(self) -> dict[str, Any]:
+        """What the script needs to draw the charts."""
+        return {
+            "figures": {f.name: {"kind": f.kind, "panels": f.drawn()} for f in self.figures},
+            "responses": [response.drawn() for response in self.responses],
+        }
 
 
 def check_packages() -> None:
@@ -61,38 +88,29 @@ def render(page: Page) -> str:
     from plotly.offline import get_plotlyjs
 
     early, scripts = asset("early.js"), [get_plotlyjs(), *map(asset, _SCRIPTS)]
-    return (
-        environment()
-        .get_template(page.template)
-        .render(
-            **page.shown,
-            figures=page.figures,
-            responses=page.responses,
-            title=page.title,
-            version=__version__,
-            policy=_policy([early, *scripts]),
-            style=Markup(asset("page.css")),
-            early=Markup(early),
-            scripts=[Markup(script) for script in scripts],
-            drawn=Markup(json_for_html(page.drawn)),
-        )
+    template = environment().get_template(page.template)
+    return template.render(
+        **page.shown,
+        figures=page.figures,
+        responses=page.responses,
+        title=page.title,
+        version=__version__,
+        policy=_policy([early, *scripts]),
+        style=Markup(asset("page.css")),
+        early=Markup(early),
+        scripts=[Markup(script) for script in scripts],
+        drawn=Markup(json_for_html(page.drawn)),
     )
 
 
 def write(page: Page, out: Path) -> None:
     """Write the page; an earlier one is replaced in one step."""
-    text = render(page)
-    temporary = out.with_name(f".tmp-{os.getpid()}-{out.name}")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(out)
-    except OSError as error:
-        raise RunFolderError(f"Cannot write {out}: {error.strerror or error}.") from error
+    write_file(out, render(page).encode())
 
 
 def json_for_html(content: Any) -> str:
     """JSON that may stand inside <script>: nothing in it can end the element."""
-    text = json.dumps(without_nan(content), ensure_ascii=True, allow_nan=False)
+    text = json_text(content)
     for char in "<>&":
         text = text.replace(char, f"\\u{ord(char):04x}")
     return text
@@ -104,11 +122,8 @@ def asset(name: str) -> str:
 
 
 def _policy(scripts: list[str]) -> str:
-    hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts)
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()) for script in scripts]
+    hashes = " ".join(f"'sha256-{digest.decode()}'" for digest in digests)
     return (
         f"default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; script-src {hashes}"
     )
-
-
-def _sha256(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from akgnn.data.homophily import Homophily
-from akgnn.data.node_data import NodeData
+from akgnn.data.node_data import Homophily, NodeData
 from akgnn.errors import CheckpointError
 from akgnn.layers.ak_conv import AKConv
 from akgnn.layers.kernels import KERNELS, Kernel
+from akgnn.models.scalars import Position, positions_of_layer
 from akgnn.report.words import words_of
-from akgnn.training.kernel_places import Place, places_of_layer
-from akgnn.training.run import RunResult
+from akgnn.runs.run import Run
 
 FREQUENCIES = (0.0, 0.5, 1.0, 1.5, 2.0)
 
@@ -24,10 +23,7 @@ class LearnedKernel:
     """One scalar and what it makes of a signal.
 
     Attributes:
-        place: Layer, way and group.
-        kernel: Its name.
         symbol: How its scalar is written.
-        scalar: λ or τ.
         lambda_max: λ; None for a kernel without.
         neighbour_share: What it takes from neighbours, from -1 to 1; None where it is not known
             or the graph has no edges.
@@ -36,7 +32,7 @@ class LearnedKernel:
         response: What it multiplies each of `FREQUENCIES` by.
     """
 
-    place: Place
+    position: Position
     kernel: str
     symbol: str
     scalar: float
@@ -49,12 +45,9 @@ class LearnedKernel:
 
 @dataclass(frozen=True)
 class LearnedKernels:
-    """All kernels of a run, with what they amount to.
+    """All kernels of a run, layer by layer, and sentences about what they amount to.
 
-    Attributes:
-        kernels: Layer by layer; empty for a model without.
-        homophily: Of the edges between training nodes; None without the data.
-        words: Sentences.
+    `homophily` is that of the edges between training nodes; None without the data.
     """
 
     kernels: tuple[LearnedKernel, ...]
@@ -62,17 +55,17 @@ class LearnedKernels:
     words: tuple[str, ...]
 
 
-def learned_kernels(run: RunResult, model: nn.Module, data: NodeData | None) -> LearnedKernels:
+def learned_kernels(run: Run, model: nn.Module, data: NodeData | None) -> LearnedKernels:
     """The kernels of a finished run; without the data, their shares are those of its record."""
     layers = [module for module in model.modules() if isinstance(module, AKConv)]
-    places = [place for number, layer in enumerate(layers, 1) for place in _places(number, layer)]
-    num_edges = run.data["num_edges"]
-    shares = _shares(run, layers, len(places), data) if num_edges else []
+    positions = [place for k, layer in enumerate(layers, 1) for place in _places(k, layer)]
+    num_edges = run.facts.num_edges
+    shares = _shares(run, layers, len(positions), data) if num_edges else []
     homophily = None if data is None else data.train_homophily
     return LearnedKernels(
-        tuple(_kernels(layers, places, shares or [None] * len(places))),
+        tuple(_kernels(layers, positions, shares or [None] * len(positions))),
         homophily,
-        tuple(words_of(places, shares, homophily, num_edges=num_edges)),
+        tuple(words_of(positions, shares, homophily, num_edges=num_edges)),
     )
 
 
@@ -82,19 +75,19 @@ def kernel_name(kernel: Kernel) -> str:
     return next(names, type(kernel).__name__)
 
 
-def _places(number: int, layer: AKConv) -> list[Place]:
+def _places(number: int, layer: AKConv) -> list[Position]:
     is_directed = layer.normalisation == "directed"
-    return places_of_layer(number, is_directed=is_directed, groups=layer.groups)
+    return positions_of_layer(number, is_directed=is_directed, groups=layer.groups)
 
 
 @torch.no_grad()
 def _shares(
-    run: RunResult, layers: Sequence[AKConv], expected: int, data: NodeData | None
+    run: Run, layers: Sequence[AKConv], expected: int, data: NodeData | None
 ) -> list[float]:
-    """The share of each place; empty for a run from before they were kept, without its data."""
+    """The share of each position; empty for a run from before they were kept, without its data."""
     if data is not None:
         return [v for layer in layers for v in layer.neighbour_share(data.graph).view(-1).tolist()]
-    kept = list(run.fit.neighbour_share)
+    kept = list(run.result.neighbour_share)
     if kept and (len(kept) != expected or any(map(math.isnan, kept))):
         raise CheckpointError("The record is damaged: its neighbour shares do not fit the model.")
     return kept
@@ -102,15 +95,15 @@ def _shares(
 
 @torch.no_grad()
 def _kernels(
-    layers: Sequence[AKConv], places: Sequence[Place], shares: Sequence[float | None]
+    layers: Sequence[AKConv], positions: Sequence[Position], shares: Sequence[float | None]
 ) -> Iterator[LearnedKernel]:
     frequencies = torch.tensor(FREQUENCIES)
     phis = [(layer.kernel, phi) for layer in layers for phi in layer.phi.view(-1)]
-    for place, share, (kernel, phi) in zip(places, shares, phis, strict=True):
+    for position, share, (kernel, phi) in zip(positions, shares, phis, strict=True):
         all_pass, low_pass = kernel.filter_weights(phi)
         lambda_max = kernel.lambda_max(phi)
         yield LearnedKernel(
-            place,
+            position,
             kernel_name(kernel),
             kernel.symbol,
             float(kernel.scalar(phi)),

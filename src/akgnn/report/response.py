@@ -5,18 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from akgnn.errors import AkgnnError
 from akgnn.experiments.results import CellResult
 from akgnn.experiments.spec import shown_name
 from akgnn.graph import Graph
 from akgnn.layers.kernels import PaperKernel, SignedKernel, SmoothKernel, find_kernel
-from akgnn.models.akgnn import AKGNNSettings
-from akgnn.report.lambda_figure import mean_lambda
+from akgnn.layers.readouts import find_readout
+from akgnn.models.adaptive_network import AKGNNSettings
+from akgnn.models.scalars import positions_of, scalars_of
+from akgnn.report.panels import mean_by_place, mean_lambda
 from akgnn.report.spectrum import Spectrum, spectrum_of
-from akgnn.training.kernel_places import places_of, scalars_of
-from akgnn.training.plan import RunPlan
+from akgnn.runs.plan import RunPlan
 
 Readout = Literal["mean", "mean-with-input", "last"]
 Kind = Literal["lambda", "tau", "beta"]
@@ -27,11 +26,11 @@ class Response:
     """A stack of kernels on one graph.
 
     Attributes:
-        name: Of the graph.
+        name: Name of the graph.
         scalars: One a layer.
         readout: `mean` over the layers, which the sum is up to a factor; the same with what enters
             the first; or the `last` alone.
-        spectrum: Of the graph; None where it could not be had.
+        spectrum: Spectrum of the graph; None where it could not be had.
         note: Why there is no spectrum, or how it was made.
         kind: What the scalars are, and so what a layer multiplies μ by: λ, 1 - μ/λ; τ,
             (1 + τ(1 - μ)) / (1 + |τ|); or β, half the weight of the low-pass filter, which every
@@ -72,12 +71,11 @@ def responses_of(results: Sequence[CellResult], data_root: Path | None) -> list[
     responses = []
     for kinds in found.values():
         plan = next(iter(kinds.values()))[0].cell.plan(0)
-        spectrum, note = _spectrum_of_plan(plan, data_root)
+        spectrum, note = spectrum_with_note(plan, data_root)
         for kind, here in kinds.items():
             best = max(here, key=_priority)
             name = shown_name(best.cell.dataset) + (f", {_SYMBOLS[kind]}" if len(kinds) > 1 else "")
-            readout = readout_of(best.cell.template)
-            scalars = tuple(mean_scalars(best))
+            scalars, readout = tuple(mean_scalars(best)), readout_of(best.cell.template)
             responses.append(Response(name, scalars, readout, spectrum, note, kind))
     return responses
 
@@ -100,49 +98,37 @@ def mean_scalars(result: CellResult) -> list[float]:
     Empty for a model without kernels or with several scalars a layer, which no one curve can show.
     """
     plan = result.cell.template
-    if any(place.way or place.group for place in places_of(plan)):
+    if any(position.direction or position.group for position in positions_of(plan.preset.model)):
         return []
     if kind_of(plan) == "lambda":
         return mean_lambda(result)
-    return [round(value, 4) for value in scalars_of(plan, (), mean_shares(result))]
-
-
-def mean_shares(result: CellResult) -> list[float]:
-    """What each kernel takes from neighbours, mean over the seeds; empty where nothing says it."""
-    rows = [record.neighbour_share for record in result.finished if record.neighbour_share]
-    if not rows or len({len(row) for row in rows}) > 1:
-        return []
-    return [float(value) for value in np.mean(rows, axis=0)]
+    shares = mean_by_place(record.neighbour_share for record in result.finished)
+    return [round(value, 4) for value in scalars_of(plan.preset.model, (), shares)]
 
 
 def _priority(result: CellResult) -> tuple[bool, bool, int]:
     plan = result.cell.template
-    is_preset = RunPlan.make(plan.which) == plan
-    return is_preset, plan.which.preset == "paper", len(mean_scalars(result))
+    is_preset = RunPlan.make(plan.run) == plan
+    return is_preset, plan.run.preset == "paper", len(mean_scalars(result))
 
 
 def readout_of(plan: RunPlan) -> Readout:
     """How the model's layers become one, as far as a frequency response can tell."""
     settings = plan.preset.model
-    if getattr(settings, "readout", "sum") == "last":
+    if find_readout(getattr(settings, "readout", "sum")).chain == "last":
         return "last"
     first = getattr(settings, "order", "transform-first") == "propagate-first"
     return "mean-with-input" if first else "mean"
 
 
-def spectrum_with_note(graph: Graph) -> tuple[Spectrum | None, str]:
-    """The spectrum and how it was made, or why there is none."""
+def spectrum_with_note(
+    source: Graph | RunPlan, data_root: Path | None = None
+) -> tuple[Spectrum | None, str]:
+    """The spectrum of a graph or of a plan's, and how it was made, or why there is none."""
     try:
+        graph = source.load(data_root).graph if isinstance(source, RunPlan) else source
         spectrum = spectrum_of(graph)
     except AkgnnError as error:
         return None, f"No spectrum: {error}"
     how = "all frequencies computed" if spectrum.is_exact else "density estimated from moments"
     return spectrum, f"{graph.num_nodes} nodes, {how}."
-
-
-def _spectrum_of_plan(plan: RunPlan, data_root: Path | None) -> tuple[Spectrum | None, str]:
-    try:
-        graph = plan.load(data_root).graph
-    except AkgnnError as error:
-        return None, f"No spectrum: {error}"
-    return spectrum_with_note(graph)

@@ -73,13 +73,7 @@ def estimated_shares(
     with Chebyshev's polynomials T_n and Jackson's factors g_n, which damp the ripples of a finite
     sum. The traces are means of zᵀ T_n z over random z of ±1 (Hutchinson). With x = cos θ the
     integral over a bin has a closed form. Weiße et al., "The kernel polynomial method", 2006.
-
-    Args:
-        matrix: D^-1/2 A D^-1/2, symmetric.
-        edges: Where the bins begin and end.
-        moments: How many polynomials; a single frequency is smeared over about π / moments.
-        vectors: How many random vectors.
-        seed: Of the random vectors.
+    A single frequency is smeared over about π / moments.
     """
     damped = jackson(moments) * _moments(matrix, moments, vectors, np.random.default_rng(seed))
     angle = np.arccos(np.clip(1 - edges, -1, 1))

@@ -15,7 +15,8 @@ from akgnn.bench.tables import (
     title_of,
 )
 from akgnn.report.figures import Figure
-from akgnn.report.panel import Panel
+from akgnn.report.panels import Panel
+from akgnn.report.values import pairs
 
 _ABOUT = (
     "Medians of one run on one device, in which the contestants and a large copy take turns. "
@@ -24,7 +25,8 @@ _ABOUT = (
     "taken beyond graph, signal and gradient."
 )
 _SUITES = {"layer": "One adaptive layer", "epoch": "A whole epoch"}
-_MEASURES: dict[str, tuple[str, Callable[[Case, Timed | None], float | None]]] = {
+_Measure = Callable[[Case, Timed | None], float | None]
+_MEASURES: dict[str, tuple[str, _Measure]] = {
     "time": ("ns an edge", per_edge),
     "memory": ("bytes a node", per_node),
 }
@@ -32,14 +34,7 @@ _MEASURES: dict[str, tuple[str, Callable[[Case, Timed | None], float | None]]] =
 
 @dataclass(frozen=True)
 class SpeedTable:
-    """A suite on one device.
-
-    Attributes:
-        title: What was measured, and on what.
-        note: When and with what.
-        table: Headings and rows.
-        failures: Who failed, and why.
-    """
+    """A suite on one device: what was measured, when and with what, and who failed."""
 
     title: str
     note: str
@@ -86,12 +81,9 @@ def speed_of(contents: BenchContents) -> Speed | None:
 
 def note_of(record: BenchRecord) -> str:
     """When and with what a record was measured."""
-    versions = [
-        f"{name} {record.versions[name]}"
-        for name in ("torch", "torch_geometric", "commit")
-        if name in record.versions
-    ]
-    return f"{record.began[:10]}, {record.repetitions} repetitions, {', '.join(versions)}."
+    shown = ("torch", "torch_geometric", "commit")
+    versions = pairs({name: record.versions[name] for name in shown if name in record.versions})
+    return f"{record.began[:10]}, {record.repetitions} repetitions, {versions}."
 
 
 def failures_in(record: BenchRecord, suite: str) -> list[str]:
@@ -146,14 +138,13 @@ def _plots(record: BenchRecord, cases: Sequence[Case]) -> list[Plot]:
     return plots
 
 
-def _lines(
-    cases: Sequence[Case], value: Callable[[Case, Timed | None], float | None]
-) -> list[dict[str, Any]]:
+def _lines(cases: Sequence[Case], value: _Measure) -> list[dict[str, Any]]:
     """A line for every contestant, so that each has its colour in all panels; some are empty."""
     lines = []
     for name in dict.fromkeys(name for case in cases for name in case.names):
         points = [(case.num_edges, value(case, case.find(name, BOTH))) for case in cases]
-        known = {x: _rounded(y) for x, y in points if y is not None and y > 0}
+        # Four digits are more than a time has to say.
+        known = {x: float(f"{y:.4g}") for x, y in points if y is not None and y > 0}
         lines.append({"name": name, "x": list(known), "y": list(known.values())})
     return lines
 
@@ -169,13 +160,7 @@ def _said(line: Mapping[str, Any]) -> str:
 
 def _rows(lines: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     values = [dict(zip(line["x"], line["y"], strict=True)) for line in lines]
-    sizes = sorted({size for known in values for size in known})
     return [
         [f"{size:,}", *(f"{known[size]:g}" if size in known else "–" for known in values)]
-        for size in sizes
+        for size in sorted({size for known in values for size in known})
     ]
-
-
-def _rounded(value: float) -> float:
-    """Four digits are more than a time has to say."""
-    return float(f"{value:.4g}")

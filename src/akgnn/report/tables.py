@@ -6,30 +6,24 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from akgnn.experiments.comparisons import against_row
 from akgnn.experiments.record import Record
-from akgnn.experiments.results import CellResult
-from akgnn.experiments.spec import METRIC_NAMES, Cell, Published, Spec, shown_name
-from akgnn.experiments.statistics import Agreement, Comparison, agreement
+from akgnn.experiments.results import CellResult, against_row
+from akgnn.experiments.spec import Cell, Published, Spec, shown_name
+from akgnn.experiments.statistics import Agreement, Comparison, Summary, agreement
 from akgnn.report.values import pairs
-from akgnn.training.summary import Summary
+from akgnn.training.metrics import METRICS
 
 
 @dataclass(frozen=True)
 class TableRow:
-    """One method on one graph.
+    """One method on one graph, with the grid's point where the spec varies something.
 
     Attributes:
-        label: The method, with the grid's point where the spec varies something.
-        about: A remark for readers.
         is_reference: Whether the others are compared with this row.
         summary: Mean, deviation and interval; None where no run finished.
         scores: By seed.
-        metric: What the scores are.
-        published: What the paper prints.
         agreement: Where the published value lies in what was measured.
         comparison: The reference minus this row.
-        runs: How the numbers came about.
         failures: Seed and reason of every failed run.
     """
 
@@ -50,12 +44,8 @@ class TableRow:
 class Runs:
     """How the numbers of a row came about.
 
-    Attributes:
-        command: The command line that makes them.
-        splits: Names and fingerprints of the splits.
-        versions: Of what computed; several where runs differ.
-        devices: With the number of threads.
-        times: Of the runs on each of the devices that finished some.
+    Splits have their fingerprints and devices their number of threads; where runs differ there are
+    several. Times are those on each of the devices that finished some.
     """
 
     command: str
@@ -67,12 +57,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class Time:
-    """Medians over the runs on one device.
-
-    Attributes:
-        seconds: Of training.
-        memory: The most that a run held, in MiB.
-    """
+    """Medians over the runs on one device: of training, and the most that a run held, in MiB."""
 
     seconds: float
     memory: float
@@ -85,7 +70,7 @@ class Scale:
     low: float
     high: float
 
-    def place(self, value: float) -> float:
+    def position(self, value: float) -> float:
         """Where a value lies, in per cent of the width."""
         return 100 * (value - self.low) / (self.high - self.low)
 
@@ -103,7 +88,7 @@ class GraphTable:
     def caption(self) -> str:
         """The graph's name, with the metric where it is another than accuracy."""
         metric = self.rows[0].metric
-        return self.name if metric == METRIC_NAMES["accuracy"] else f"{self.name}, {metric}"
+        return self.name if metric == METRICS["accuracy"].label else f"{self.name}, {metric}"
 
     @property
     def splits(self) -> str:
@@ -185,7 +170,7 @@ def _row(result: CellResult, reference: str, comparison: Comparison | None) -> T
         is_reference=cell.row.label == reference,
         summary=summary,
         scores=result.scores,
-        metric=METRIC_NAMES[cell.metric],
+        metric=METRICS[cell.metric].label,
         published=cell.published,
         agreement=agreement(summary, cell.published.mean) if summary and cell.published else None,
         comparison=comparison,
@@ -204,7 +189,7 @@ def _runs(result: CellResult) -> Runs:
     everything = (*result.finished, *result.failed)
     return Runs(
         command=result.cell.command(len(everything)),
-        splits=_different(record.data["split"] for record in records),
+        splits=_different(record.data.split for record in records if record.data),
         versions=_different(pairs(record.versions) for record in everything),
         devices=_different(device_of(record) for record in everything),
         times={device: _time(records, device) for device in _different(map(device_of, records))},
@@ -213,16 +198,14 @@ def _runs(result: CellResult) -> Runs:
 
 def _time(records: Sequence[Record], device: str) -> Time:
     here = [record for record in records if device_of(record) == device]
-    return Time(
-        median(record.seconds for record in here), median(record.peak_memory for record in here)
-    )
+    return Time(median(r.seconds for r in here), median(r.peak_memory for r in here))
 
 
 def device_of(record: Record) -> str:
     """Device and threads of a run."""
     environment = record.environment
     device, threads = environment.get("device", "unknown device"), environment.get("threads")
-    return f"{device}, {threads} {'thread' if threads == 1 else 'threads'}"
+    return f"{device}, {threads} thread{'s' * (threads != 1)}"
 
 
 def _different(values: Any) -> tuple[str, ...]:

@@ -6,10 +6,11 @@ from typing import Any
 
 from akgnn.data.catalogue import graph_name
 from akgnn.report.figures import Figure
-from akgnn.report.page import Page
-from akgnn.report.panel import Panel
+from akgnn.report.html import Page
+from akgnn.report.panels import Panel
+from akgnn.tuning.search import Search
 from akgnn.tuning.space import Dimension, settings_of
-from akgnn.tuning.trial import Search, Trial
+from akgnn.tuning.study import Trial
 
 _PROGRESS = (
     "Every trial by its number; the line is the best of those that finished. A pruned trial has "
@@ -23,8 +24,9 @@ _SETTINGS = (
 
 def tuning_page(search: Search) -> Page:
     """The page of a search with at least one finished trial."""
-    which, best = search.plan.which, search.best
+    which, best = search.plan.run, search.best
     start = settings_of(search.plan.preset)
+    panels = tuple(_setting_panel(search, each) for each in search.space)
     shown: dict[str, Any] = {
         "search": search,
         "which": which,
@@ -41,19 +43,10 @@ def tuning_page(search: Search) -> Page:
         "tuning.html",
         shown,
         figures=(
-            Figure(
-                "progress", "tuning", "Best so far", _PROGRESS, (_progress_panel(search, best),)
-            ),
-            Figure(
-                "settings",
-                "tuning-setting",
-                "Settings",
-                _SETTINGS,
-                tuple(_setting_panel(search, each) for each in search.space),
-            ),
+            Figure("progress", "tuning", "Best so far", _PROGRESS, (_progress_panel(search),)),
+            Figure("settings", "tuning-setting", "Settings", _SETTINGS, panels),
         ),
         responses=(),
-        warnings=(),
         counts={"trials": len(search.trials)},
     )
 
@@ -69,8 +62,8 @@ def best_so_far(search: Search) -> list[float]:
     return line
 
 
-def _progress_panel(search: Search, best: Trial) -> Panel:
-    line = best_so_far(search)
+def _progress_panel(search: Search) -> Panel:
+    best, line = search.best, best_so_far(search)
     return Panel(
         title="",
         summary=f"{len(search.trials)} trials, of which trial {best.number} has the best "
@@ -90,7 +83,8 @@ def _progress_panel(search: Search, best: Trial) -> Panel:
 
 def _setting_panel(search: Search, dimension: Dimension) -> Panel:
     name = dimension.name
-    order = sorted(search.trials, key=lambda trial: _place(dimension, trial.values[name]))
+    place = dimension.choices.index if dimension.choices else float
+    order = sorted(search.trials, key=lambda trial: place(trial.values[name]))
     values = [trial.values[name] for trial in order]
     return Panel(
         title=name,
@@ -112,7 +106,7 @@ def _setting_panel(search: Search, dimension: Dimension) -> Panel:
 
 
 def _tick_step(dimension: Dimension) -> int | None:
-    """Whole steps between whole numbers, eight of them at most; None leaves it to the chart."""
+    """Whole steps between integers, eight of them at most; None leaves it to the chart."""
     return math.ceil((dimension.high - dimension.low) / 8) if dimension.is_whole else None
 
 
@@ -123,12 +117,8 @@ def _points(search: Search, trials: Sequence[Trial]) -> dict[str, Any]:
         "number": [trial.number for trial in trials],
         "pruned": [trial.state == "pruned" for trial in trials],
         "chosen": [trial.number == search.best.number for trial in trials],
-        "score": search.score.name if search.score.is_loss else f"{search.score.name}, %",
+        "score": search.score.name + ", %" * search.score.metric.is_percent,
     }
-
-
-def _place(dimension: Dimension, value: Any) -> Any:
-    return dimension.choices.index(value) if dimension.choices else value
 
 
 def _value_text(value: Any) -> str:

@@ -1,11 +1,18 @@
-"""What kernels have learned, in sentences: which layers subtract, ignore or average neighbours."""
+"""What was learned, in sentences.
+
+Which layers subtract, ignore or average neighbours, what smoothing means for this graph, and
+whether the model is right when it is sure.
+"""
 
 import math
 from collections.abc import Sequence
 from itertools import groupby
 
-from akgnn.data.homophily import Homophily
-from akgnn.training.kernel_places import Place
+from akgnn.data.node_data import Homophily
+from akgnn.explain.insight import ReliabilityBin, reliability_gap
+from akgnn.explain.signals import EnergyShare, Signals
+from akgnn.models.scalars import Position
+from akgnn.report.values import count
 
 # A smaller share of a node's new signal is nothing to speak of.
 IGNORED_BELOW = 0.05
@@ -15,11 +22,24 @@ MOSTLY_ABOVE = 0.5
 FEWEST_EDGES = 20
 # How many deviations a share of edges must lie from chance.
 DEVIATIONS = 2
+# How far a share of energy must lie from what it is compared with, as a part of that.
+MARGIN = 0.1
+# Fewer nodes with edges say nothing about signals.
+FEWEST_NODES = 20
+# A smaller difference between sure and right, in per cent, is nothing to speak of.
+_CLOSE = 2.0
 
 NO_EDGES = "The graph has no edges: every kernel is the identity."
 THRESHOLDS = (
     f"Mostly: more than {100 * MOSTLY_ABOVE:.0f} % of a node's new signal. Ignored: less than "
     f"{100 * IGNORED_BELOW:.0f} %."
+)
+FREQUENCIES_EXPLAINED = (
+    "High frequencies change from node to neighbour: a signal that is equal along every edge has "
+    f"0 % of its energy there, one that changes sign at every edge 100 %. More than "
+    f"{100 * MARGIN:.0f} % below what chance gives is called smooth, as much above it rough. All "
+    "labels were counted, those of the test among them: this is for reading a finished run, not "
+    "for choosing its settings."
 )
 # What one layer does, and what several do.
 _VERBS = {
@@ -30,10 +50,27 @@ _VERBS = {
     "mostly average": "mostly averages",
 }
 _NEIGHBOURS = {"": "neighbours", "in": "in-neighbours", "out": "out-neighbours"}
+# What it means for a signal to be smooth, neither, or rough; then whether the layers do what suits.
+_LABELS = {
+    -1: "classes are smooth along edges, and averaging neighbours keeps what tells them apart",
+    0: "edges say little about classes",
+    1: "classes are rough along edges, so averaging blurs them and subtracting keeps them",
+}
+_FEATURES = {
+    -1: "linked nodes have like features",
+    0: "linked nodes are no more alike than others",
+    1: "linked nodes have unlike features",
+}
+_VERDICTS = {
+    (-1, -1): "The layers smooth, and classes are smooth along edges: the two fit.",
+    (-1, 1): "The layers sharpen differences, although classes are smooth along edges.",
+    (1, -1): "The layers smooth, although classes are rough along edges.",
+    (1, 1): "The layers sharpen differences, and classes are rough along edges: the two fit.",
+}
 
 
 def words_of(
-    places: Sequence[Place],
+    positions: Sequence[Position],
     shares: Sequence[float],
     homophily: Homophily | None,
     *,
@@ -42,23 +79,23 @@ def words_of(
     """Sentences about a learned stack of kernels; none for a model without.
 
     Args:
-        places: Of the kernels.
+        positions: One a kernel.
         shares: What each takes from neighbours, from -1 to 1; empty where that is not known.
-        homophily: Of the edges between training nodes; None where it is not known.
-        num_edges: Of the whole graph.
+        homophily: That of the edges between training nodes; None where it is not known.
+        num_edges: Number of edges of the whole graph.
     """
-    if not places:
+    if not positions:
         return []
     if num_edges == 0:
         return [NO_EDGES]
     sentences: list[str] = []
-    pairs = list(zip(places, shares, strict=True)) if shares else []
-    for way in dict.fromkeys(place.way for place, _ in pairs):
+    pairs = list(zip(positions, shares, strict=True)) if shares else []
+    for direction in dict.fromkeys(position.direction for position, _ in pairs):
         layers: dict[int, list[str]] = {}
-        for place, share in pairs:
-            if place.way == way:
-                layers.setdefault(place.layer, []).append(deed(share))
-        sentences += _of_layers(layers, _NEIGHBOURS[way])
+        for position, share in pairs:
+            if position.direction == direction:
+                layers.setdefault(position.layer, []).append(deed(share))
+        sentences += _of_layers(layers, _NEIGHBOURS[direction])
     if homophily is not None:
         sentences.append(homophily_words(homophily))
         sentences += _disagreement(homophily, pairs)
@@ -81,8 +118,8 @@ def homophily_words(homophily: Homophily) -> str:
     if edges < FEWEST_EDGES:
         only = "Only 1 edge joins" if edges == 1 else f"Only {edges} edges join"
         return f"{only} two training nodes: too few to tell whether linked nodes agree."
-    verdict = {0: "too close to tell", 1: "linked nodes tend to agree"}
-    said = verdict.get(_tendency(homophily), "linked nodes tend to differ")
+    verdicts = ("too close to tell", "linked nodes tend to agree", "linked nodes tend to differ")
+    said = verdicts[_tendency(homophily)]
     share, expected = 100 * homophily.share, 100 * homophily.expected
     return (
         f"Of {edges} edges between training nodes {share:.0f} % join nodes of one class; "
@@ -96,13 +133,17 @@ def _tendency(homophily: Homophily) -> int:
         return 0
     expected = homophily.expected
     deviation = math.sqrt(expected * (1 - expected) / homophily.num_edges)
-    beyond = homophily.share - expected
-    return 0 if abs(beyond) <= DEVIATIONS * deviation else 1 if beyond > 0 else -1
+    return _side(homophily.share, expected, DEVIATIONS * deviation)
 
 
-def _disagreement(homophily: Homophily, pairs: Sequence[tuple[Place, float]]) -> list[str]:
+def _side(value: float, reference: float, room: float) -> int:
+    """1 where a value lies above another by more than the room, -1 where below, 0 otherwise."""
+    return 0 if abs(value - reference) <= room else 1 if value > reference else -1
+
+
+def _disagreement(homophily: Homophily, pairs: Sequence[tuple[Position, float]]) -> list[str]:
     """A sentence where the kernels do other than homophily suggests; it gives no reason."""
-    subtracting = sorted({place.layer for place, share in pairs if share <= -IGNORED_BELOW})
+    subtracting = sorted({position.layer for position, share in pairs if share <= -IGNORED_BELOW})
     averages = any(share >= IGNORED_BELOW for _, share in pairs)
     match _tendency(homophily):
         case -1 if pairs and not subtracting:
@@ -127,8 +168,8 @@ def _of_layers(layers: dict[int, list[str]], neighbours: str) -> list[str]:
     ]
     sentences = [_joined(clauses, neighbours)] if clauses else []
     for layer, deeds in layers.items():
-        parts = [f"{deeds.count(done)} {_verb(done, deeds.count(done))}" for done in _VERBS]
-        told = [part for part, done in zip(parts, _VERBS, strict=True) if done in deeds]
+        numbers = {done: deeds.count(done) for done in _VERBS if done in deeds}
+        told = [f"{number} {_verb(done, number)}" for done, number in numbers.items()]
         if len(told) > 1:
             start = f"Of the {len(deeds)} groups of layer {layer}, "
             sentences.append(start + _joined(told, neighbours, ", "))
@@ -150,12 +191,84 @@ def _layers(numbers: Sequence[int], total: int = 0) -> str:
     """Layers by their numbers: layers 1, 3 and 5 to 8."""
     if len(numbers) == total > 1:
         return f"all {total} layers" if total > 2 else "both layers"
-    parts = []
+    parts: list[str] = []
     for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
         row = [number for _, number in run]
-        if len(row) > 2:
-            parts.append(f"{row[0]} to {row[-1]}")
-        else:
-            parts += [str(number) for number in row]
-    listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-    return f"{'layer' if len(numbers) == 1 else 'layers'} {listed}"
+        parts += [f"{row[0]} to {row[-1]}"] if len(row) > 2 else map(str, row)
+    return f"{'layer' if len(numbers) == 1 else 'layers'} {_listed(parts)}"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def signal_words(signals: Signals, smoothing: Sequence[float] = ()) -> list[str]:
+    """Sentences about a graph's labels and features, and about what the layers make of signals.
+
+    Args:
+        signals: What is known of the data's signals.
+        smoothing: Shares of high-frequency energy of H^(0) … H^(K); empty where there are none.
+    """
+    if not signals.features.num_nodes and not signals.labels.num_nodes:
+        return []
+    # Beside kernels it stands among the words about these.
+    sentences = [] if smoothing else [homophily_words(signals.train_homophily)]
+    if edges := signals.homophily.num_edges:
+        share, expected = 100 * signals.homophily.share, 100 * signals.homophily.expected
+        sentences.append(
+            f"Over all labels, {share:.0f} % of {count(edges, 'edge')} join nodes of one class; "
+            f"{expected:.0f} % would by chance."
+        )
+    sentences += _energy("labels", signals.labels, _LABELS)
+    sentences += _energy("features", signals.features, _FEATURES)
+    known = [share for share in smoothing if not math.isnan(share)]
+    if len(known) == len(smoothing) > 1:
+        sentences.append(_smoothing(known))
+        sides = _roughness(signals.labels), _side(known[-1], known[0], MARGIN * known[0])
+        sentences += [_VERDICTS[sides]] if sides in _VERDICTS else []
+    return sentences
+
+
+def _energy(what: str, energy: EnergyShare, meaning: dict[int, str]) -> list[str]:
+    if math.isnan(energy.share):
+        return []
+    said = meaning[_roughness(energy)]
+    if energy.num_nodes < FEWEST_NODES:
+        said = f"too few nodes with edges, {energy.num_nodes}, to tell"
+    return [
+        f"Of the {what}' energy {100 * energy.share:.0f} % is in high frequencies; "
+        f"{100 * energy.expected:.0f} % would be by chance: {said}."
+    ]
+
+
+def _roughness(energy: EnergyShare) -> int:
+    """1 where a signal is rougher than chance, -1 where it is smoother, 0 where nobody can tell."""
+    if energy.num_nodes < FEWEST_NODES or math.isnan(energy.share):
+        return 0
+    return _side(energy.share, energy.expected, MARGIN * energy.expected)
+
+
+def _smoothing(smoothing: Sequence[float]) -> str:
+    before, *after = (f"{100 * share:.0f}" for share in smoothing)
+    each = "after the layer" if len(after) == 1 else "after each of them"
+    return (
+        f"What enters the layers has {before} % of its energy in high frequencies; {each} it is "
+        f"{_listed(after)} %."
+    )
+
+
+def reliability_words(bins: Sequence[ReliabilityBin]) -> str:
+    """Whether the model is surer than it is right, or the other way round."""
+    nodes = sum(part.count for part in bins)
+    if not nodes:
+        return "There are no test nodes: nothing tells whether the model is right when it is sure."
+    filled = [part for part in bins if part.count]
+    sure = sum(part.count * part.confidence for part in filled) / nodes
+    right = sum(part.count * part.accuracy for part in filled) / nodes
+    said = {-1: "surer than it should be", 1: "less sure than it could be"}
+    verdict = said.get(_side(right, sure, _CLOSE), "about as sure as it should be")
+    return (
+        f"On {count(nodes, 'test node')} the model is {sure:.0f} % sure on "
+        f"average and right for {right:.0f} %: it is {verdict}. Expected calibration error: "
+        f"{reliability_gap(bins):.1f} %."
+    )

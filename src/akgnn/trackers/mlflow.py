@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from akgnn.errors import MissingExtraError, RunFolderError
-from akgnn.trackers.rows import result_row, settings_row
-from akgnn.trackers.tracker import Tracker, make_folder
-from akgnn.training.run import RunResult
+from akgnn.files import make_folder, replacing
+from akgnn.runs.plan import RunPlan
+from akgnn.trackers.tracker import Tracker, result_row, settings_row
+from akgnn.training.fit import FitResult
 
 DATABASE = "mlflow.db"
 EXPERIMENT = "akgnn"
@@ -36,9 +37,6 @@ class MLflow(Tracker):
 
     `mlflow ui --backend-store-uri sqlite:///FOLDER/mlflow.db` shows them. Whatever tracking server
     the environment names is left alone, and so is MLflow's own count of its users.
-
-    Args:
-        folder: Made when something is first written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -80,9 +78,8 @@ class MLflow(Tracker):
 
     def _make(self) -> None:
         """Make the database under another name: a kill in the middle leaves no half of one."""
-        temporary = self.folder / f".tmp-{os.getpid()}-{DATABASE}"
-        self._make_client(f"sqlite:///{temporary}")
-        temporary.replace(self.database)
+        with replacing(self.database) as temporary:
+            self._make_client(f"sqlite:///{temporary}")
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
@@ -93,11 +90,11 @@ class MLflow(Tracker):
             reason = str(error).splitlines()[0].rstrip(".")
             raise RunFolderError(f"MLflow cannot use {self.database}: {reason}.") from error
 
-    def begin(self, run: str, *, goes_on: bool) -> None:
+    def begin(self, run: str, *, is_resumed: bool) -> None:
         """Find the run if it goes on, and look how far it is; else make a new one."""
         with self._asking():
             known = f"tags.`{_NAME}` = '{run}'"
-            found = self._client.search_runs([self._experiment], known) if goes_on else []
+            found = self._client.search_runs([self._experiment], known) if is_resumed else []
             if not found:
                 made = self._client.create_run(self._experiment, run_name=run, tags={_NAME: run})
                 self._runs[run] = _Run(made.info.run_id)
@@ -116,13 +113,13 @@ class MLflow(Tracker):
         if time.monotonic() - self._last >= _SECONDS:
             self._flush()
 
-    def end(self, run: str, result: RunResult) -> None:
+    def end(self, run: str, plan: RunPlan, result: FitResult) -> None:
         """Add settings and results, and call the run finished."""
         kept, now = self._runs[run], int(time.time() * 1000)
         metrics = result_row(result).items()
-        kept.waiting += [self._metric(*pair, now, result.fit.epochs) for pair in metrics]
+        kept.waiting += [self._metric(*pair, now, result.epochs) for pair in metrics]
         self._flush()
-        settings = settings_row(result.plan).items()
+        settings = settings_row(plan).items()
         params = [self._param(name, str(value)) for name, value in settings]
         with self._asking():
             self._client.log_batch(kept.key, params=params)

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from akgnn.errors import MissingExtraError
-from akgnn.trackers.rows import result_row, settings_row
-from akgnn.trackers.tracker import Tracker, make_folder
-from akgnn.training.run import RunResult
+from akgnn.files import make_folder
+from akgnn.runs.plan import RunPlan
+from akgnn.trackers.tracker import Tracker, result_row, settings_row
+from akgnn.training.fit import FitResult
 
 # Runs that begin before those before them have to give back their files, of which a process may
 # have few.
@@ -14,11 +15,7 @@ _MOST_OPEN = 100
 
 
 class TensorBoard(Tracker):
-    """Event files, one folder a run; `tensorboard --logdir FOLDER` shows them.
-
-    Args:
-        folder: Of all runs.
-    """
+    """Event files, one folder a run; `tensorboard --logdir FOLDER` shows them."""
 
     def __init__(self, folder: Path) -> None:
         try:
@@ -33,13 +30,13 @@ class TensorBoard(Tracker):
         """Make the folder."""
         make_folder(self.folder)
 
-    def begin(self, run: str, *, goes_on: bool) -> None:
+    def begin(self, run: str, *, is_resumed: bool) -> None:
         """Begin an event file; what was written of the run before is hidden."""
         if self._writers and len(self._writers) % _MOST_OPEN == 0:
             # Runs that have ended give their files back; others open new ones when they need them.
             for writer in self._writers.values():
                 writer.close()
-        first = 1 if goes_on else None
+        first = 1 if is_resumed else None
         self._writers[run] = self._make(str(self.folder / run), purge_step=first)
 
     def epoch(self, run: str, number: int, row: Mapping[str, float]) -> None:
@@ -47,10 +44,10 @@ class TensorBoard(Tracker):
         for name, value in row.items():
             self._writers[run].add_scalar(name, value, number)
 
-    def end(self, run: str, result: RunResult) -> None:
+    def end(self, run: str, plan: RunPlan, result: FitResult) -> None:
         """Put the run into the table of hyperparameters, beside its curves."""
         metrics = {f"result/{name}": value for name, value in result_row(result).items()}
-        self._writers[run].add_hparams(settings_row(result.plan), metrics, run_name=".")
+        self._writers[run].add_hparams(settings_row(plan), metrics, run_name=".")
 
     def close(self) -> None:
         """Write what is left."""

@@ -1,12 +1,13 @@
-"""What is asked of a tracker."""
+"""What is asked of a tracker, and what it is given: plain names and values."""
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from pathlib import Path
-from tempfile import TemporaryFile
+from collections.abc import Mapping, Sequence
 
-from akgnn.errors import RunFolderError
-from akgnn.training.run import RunResult
+from akgnn.models.scalars import Position
+from akgnn.runs.plan import RunPlan
+from akgnn.training.fit import FitResult
+from akgnn.training.history import History
 
 
 class Tracker(ABC):
@@ -25,15 +26,15 @@ class Tracker(ABC):
         """
 
     @abstractmethod
-    def begin(self, run: str, *, goes_on: bool) -> None:
-        """Get ready for the epochs of a run, a new one or one that goes on."""
+    def begin(self, run: str, *, is_resumed: bool) -> None:
+        """Get ready for the epochs of a run, a new one or one that is resumed."""
 
     @abstractmethod
     def epoch(self, run: str, number: int, row: Mapping[str, float]) -> None:
         """Take down an epoch, counted from 1: a number for each name."""
 
     @abstractmethod
-    def end(self, run: str, result: RunResult) -> None:
+    def end(self, run: str, plan: RunPlan, result: FitResult) -> None:
         """Take down the settings of a run that has finished, and what it came to."""
 
     @abstractmethod
@@ -41,13 +42,32 @@ class Tracker(ABC):
         """Write what is left; runs without an end were stopped or have failed."""
 
 
-def make_folder(folder: Path) -> None:
-    """Make the folder of a tracker."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise RunFolderError(
-            f"Cannot write to the folder {folder}: {error.strerror or error}."
-        ) from error
+_PARTS = {"train": "train", "val": "validation"}
+
+
+def epoch_row(history: History, number: int, positions: Sequence[Position]) -> dict[str, float]:
+    """Epoch 1, 2, …: `loss/train`, `accuracy/validation`, `lambda_max/layer 1` and so on."""
+    layers = [position.text.replace(",", "") for position in positions]
+    row: dict[str, float] = {}
+    for name, value in history.row(number - 1).items():
+        if isinstance(value, list):
+            pairs = zip(layers, value, strict=True) if value else ()
+            row |= {f"{name}/{layer}": number for layer, number in pairs}
+            continue
+        part, _, metric = name.partition("_")
+        row[f"{metric}/{_PARTS[part]}" if part in _PARTS else name] = value
+    return {name: value for name, value in row.items() if math.isfinite(value)}
+
+
+def settings_row(plan: RunPlan) -> dict[str, str | float | bool]:
+    """All settings of a run: `run.seed`, `model.num_layers` and so on."""
+    return {
+        f"{kind}.{name}": value if isinstance(value, str | int | float) else str(value).lower()
+        for kind, settings in plan.to_dict().items()
+        for name, value in settings.items()
+    }
+
+
+def result_row(result: FitResult) -> dict[str, float]:
+    """What a run came to: `test_accuracy` and so on."""
+    return {name: float(value) for name, value in result.metrics.items() if math.isfinite(value)}

@@ -2,24 +2,20 @@
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Self
 
-from akgnn.errors import SettingsError, UnknownNameError
+from akgnn.errors import DivergedError, SettingsError, UnknownNameError
+from akgnn.models.scalars import positions_of
+from akgnn.runs.folder import RunFolder
+from akgnn.runs.plan import RunPlan
 from akgnn.trackers.mlflow import MLflow
-from akgnn.trackers.rows import epoch_row
 from akgnn.trackers.tensorboard import TensorBoard
-from akgnn.trackers.tracker import Tracker
-from akgnn.training.checkpoint import RunFolder
-from akgnn.training.history import History
-from akgnn.training.kernel_places import places_of
-from akgnn.training.plan import RunPlan
-from akgnn.training.run import RunResult
-from akgnn.training.train_runs import RunOutcome
-
-AfterEpoch = Callable[[int, History], None]
+from akgnn.trackers.tracker import Tracker, epoch_row
+from akgnn.training.callbacks import Callback, Epoch
+from akgnn.training.fit import FitResult
 
 # With the folders that these programs look into by themselves.
 TRACKERS: dict[str, tuple[type[TensorBoard | MLflow], str]] = {
@@ -43,22 +39,21 @@ def find_tracker(text: str) -> Tracker:
 
 def run_name(plan: RunPlan, folder: RunFolder | None) -> str:
     """How a run is called: the same again where it goes on in its folder, else of its own."""
-    which = plan.which
     if folder is not None:
         mark = sha256(str(folder.path.resolve()).encode()).hexdigest()[:6]
     else:
         mark = time.strftime("%Y%m%d-%H%M%S")
-    name = f"{plan.data_name}-{which.model}-{which.preset}-seed-{which.seed}-{mark}"
+    name = f"{plan.data_name}-{plan.run.model}-{plan.run.preset}-seed-{plan.run.seed}-{mark}"
     return re.sub(r"[^\w.-]+", "-", name)
 
 
-class Tracking:
+class Tracking(Callback):
     """Hands epochs and results of runs to trackers; a context, which opens and closes them.
 
     Args:
         trackers: Who takes them down.
-        plans: Of the runs, which are told by their places here.
-        folders: That keep them, if any.
+        plans: Plans of the runs, which are told by their indices here.
+        folders: Folders that keep them, if any.
     """
 
     def __init__(
@@ -67,36 +62,30 @@ class Tracking:
         plans: Sequence[RunPlan],
         folders: Sequence[RunFolder | None],
     ) -> None:
-        self.trackers = trackers
-        self.places = places_of(plans[0])
+        self.trackers, self.plans = trackers, plans
+        self.positions = positions_of(plans[0].preset.model)
         self.names = [run_name(plan, folder) for plan, folder in zip(plans, folders, strict=True)]
         self._seen: set[int] = set()
 
-    def after(self, show: AfterEpoch) -> AfterEpoch:
-        """What is to be called after each epoch: `show`, and then the trackers if there are any."""
-        if not self.trackers:
-            return show
-
-        def both(run: int, history: History) -> None:
-            show(run, history)
-            first = len(history) if run in self._seen else 1
-            if run not in self._seen:
-                self._seen.add(run)
+    def after_epoch(self, epochs: Sequence[Epoch]) -> None:
+        """Hand on the epochs; of a run that is resumed all from the first on."""
+        for epoch in epochs if self.trackers else ():
+            name, history = self.names[epoch.index], epoch.history
+            first = len(history) if epoch.index in self._seen else 1
+            if epoch.index not in self._seen:
+                self._seen.add(epoch.index)
                 for tracker in self.trackers:
-                    tracker.begin(self.names[run], goes_on=len(history) > 1)
+                    tracker.begin(name, is_resumed=len(history) > 1)
             for number in range(first, len(history) + 1):
-                row = epoch_row(history, number, self.places)
+                row = epoch_row(history, number, self.positions)
                 for tracker in self.trackers:
-                    tracker.epoch(self.names[run], number, row)
+                    tracker.epoch(name, number, row)
 
-        return both
-
-    def end(self, outcomes: Sequence[RunOutcome]) -> None:
-        """Hand on the results, but not of runs that had finished in an earlier training."""
-        for run, outcome in enumerate(outcomes):
-            if run in self._seen and isinstance(outcome, RunResult):
-                for tracker in self.trackers:
-                    tracker.end(self.names[run], outcome)
+    def after_run(self, index: int, outcome: FitResult | DivergedError) -> None:
+        """Hand on the result."""
+        if index in self._seen and isinstance(outcome, FitResult):
+            for tracker in self.trackers:
+                tracker.end(self.names[index], self.plans[index], outcome)
 
     def __enter__(self) -> Self:
         for tracker in self.trackers:

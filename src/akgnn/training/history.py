@@ -1,9 +1,13 @@
 """What is written down of every epoch."""
 
-from dataclasses import asdict, dataclass, field
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-OPTIONAL = ("val_roc_auc", "neighbour_share", "start")
+from akgnn.codec import from_json
+
+_OPTIONAL = ("neighbour_share", "start")
 
 
 @dataclass
@@ -12,13 +16,14 @@ class History:
 
     Attributes:
         train_loss: Cross-entropy on the training nodes.
-        train_accuracy: Per cent of the training nodes.
+        train_accuracy: Accuracy on the training nodes, in per cent.
         val_loss: Cross-entropy on the validation nodes.
-        val_accuracy: Per cent of the validation nodes.
+        val_accuracy: Accuracy on the validation nodes, in per cent.
         lambda_max: λ of every layer; empty lists for models without.
-        val_roc_auc: ROC-AUC in per cent of the validation nodes, if these are of two classes.
         neighbour_share: What every layer takes from neighbours, for models with adaptive kernels.
-        start: Which of several starts the epoch belongs to, from 0 on.
+        start: Which of several restarts the epoch belongs to, from 0 on.
+        scores: Other metrics on the validation nodes by column, such as `val_roc_auc` of two
+            classes; each is an attribute of the history too.
 
     The last three have no entries at all where they say nothing, and in runs from before there were
     these columns.
@@ -29,35 +34,83 @@ class History:
     val_loss: list[float] = field(default_factory=list)
     val_accuracy: list[float] = field(default_factory=list)
     lambda_max: list[list[float]] = field(default_factory=list)
-    val_roc_auc: list[float] = field(default_factory=list)
     neighbour_share: list[list[float]] = field(default_factory=list)
     start: list[int] = field(default_factory=list)
+    scores: dict[str, list[float]] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> list[float]:
+        if name.startswith("val_"):
+            scores: dict[str, list[float]] = self.__dict__.get("scores", {})
+            return scores.get(name, [])
+        raise AttributeError(f"A history has no {name!r}; it has {', '.join(vars(self))}.")
 
     def __len__(self) -> int:
         return len(self.val_loss)
 
+    def column(self, name: str) -> list[Any]:
+        """The entries of one column; none where it was not measured."""
+        entries: list[Any] = getattr(self, name)
+        return entries
+
     def append(self, **row: Any) -> None:
         """Add one epoch: a value for every column that has to have one."""
         epoch = len(self)
-        for name, column in vars(self).items():
+        known = self._columns()
+        for name in row.keys() - known.keys():
             # A run that was begun without the column goes on without it.
-            if name not in OPTIONAL or (name in row and len(column) == epoch):
+            known[name] = self.scores.setdefault(name, []) if not epoch else []
+        for name, column in known.items():
+            if name in self.scores:
+                # A score may have no meaning at some epochs; the column stays whole.
+                column.append(row.get(name, math.nan))
+            elif name not in _OPTIONAL or (name in row and len(column) == epoch):
                 column.append(row[name])
 
     def row(self, epoch: int) -> dict[str, Any]:
         """One epoch, counted from 0, by the names of the columns that have an entry for it."""
-        return {name: column[epoch] for name, column in vars(self).items() if epoch < len(column)}
+        return {
+            name: column[epoch] for name, column in self._columns().items() if epoch < len(column)
+        }
 
-    def of_start(self, number: int) -> "History":
-        """The epochs of one of several starts, as if it had been the only one."""
-        kept = [epoch for epoch, start in enumerate(self.start) if start == number]
+    def of_restart(self, number: int) -> "History":
+        """The epochs of one of several restarts, as if it had been the only one."""
+        epochs = [epoch for epoch, start in enumerate(self.start) if start == number]
         columns = {
-            name: [column[epoch] for epoch in kept] if column else []
-            for name, column in vars(self).items()
+            name: [column[epoch] for epoch in epochs] if column else []
+            for name, column in self._columns().items()
             if name != "start"
         }
-        return History(**columns)
+        return History._of(columns)
 
     def to_dict(self) -> dict[str, Any]:
         """The columns by name."""
-        return asdict(self)
+        return self._columns()
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "History":
+        """The history that `to_dict` wrote; a `ValueError` if its columns do not fit together."""
+        names = [name for name in vars(cls()) if name != "scores"]
+        required = [name for name in names if name not in _OPTIONAL]
+        columns = {name: content[name] for name in required}
+        columns |= {name: content.get(name, []) for name in content if name not in required}
+        nested = ("lambda_max", "neighbour_share")
+        kinds: dict[str, Any] = dict.fromkeys(nested, list[list[float]]) | {"start": list[int]}
+        parsed = {
+            name: from_json(kinds.get(name, list[float]), column, f"the column {name}")
+            for name, column in columns.items()
+        }
+        length = len(parsed["val_loss"])
+        for name, column in parsed.items():
+            if len(column) != length and (column or name in required):
+                raise ValueError(f"the column {name} of the history has another length")
+        return cls._of(parsed)
+
+    @classmethod
+    def _of(cls, columns: Mapping[str, list[Any]]) -> "History":
+        own = {name: columns[name] for name in vars(cls()) if name in columns}
+        others = {name: column for name, column in columns.items() if name not in own and column}
+        return cls(**own, scores=others)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        own = {name: column for name, column in vars(self).items() if name != "scores"}
+        return {**own, **self.scores}

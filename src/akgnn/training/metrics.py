@@ -1,12 +1,17 @@
 """Scores of predictions. All but the losses are in per cent, as the paper's tables are."""
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-# Of the calibration error.
+from akgnn.errors import SettingsError
+
+# Bins of the calibration error.
 CALIBRATION_BINS = 15
 
 
@@ -93,7 +98,7 @@ def roc_auc(score: Tensor, y: Tensor) -> float:
     pairs = int(zeros.sum()) * int(ones.sum())
     if pairs == 0 or bool(score.isnan().any()):
         return math.nan
-    # In half pairs, which are whole numbers: nothing is rounded before the division.
+    # In half pairs, which are integers: nothing is rounded before the division.
     won = int((ones * (2 * (zeros.cumsum(0) - zeros) + zeros)).sum())
     return 100 * won / (2 * pairs)
 
@@ -111,3 +116,81 @@ def logits_roc_auc(logits: Tensor, y: Tensor) -> float:
     areas = [roc_auc(probability[:, k], (y == k).long()) for k in range(logits.size(1))]
     known = [area for area in areas if not math.isnan(area)]
     return sum(known) / len(known) if known else math.nan
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A score of predictions, and how it is shown and compared.
+
+    Attributes:
+        function: Gives the score from class scores (logits), shape (nodes, classes), and the
+            classes of the nodes; NaN where it has no meaning.
+        label: Its name for readers.
+        digits: How many decimals are shown.
+        lower_is_better: Whether lower values are better.
+        is_percent: Whether it is a percentage.
+        by_epoch: Whether validation nodes are scored after every epoch, and not only at the best:
+            `always`, `two classes` or `never`. The metric that training stops on always is.
+    """
+
+    function: Callable[[Tensor, Tensor], float]
+    label: str
+    digits: int = 1
+    lower_is_better: bool = False
+    is_percent: bool = True
+    by_epoch: Literal["always", "two classes", "never"] = "always"
+
+    def text(self, value: float) -> str:
+        """A value for readers."""
+        return f"{value:.{self.digits}f}{' %' * self.is_percent}"
+
+    @property
+    def heading(self) -> str:
+        """The heading of a column of values."""
+        return f"{self.label}{' %' * self.is_percent}"
+
+
+METRICS: dict[str, Metric] = {
+    "accuracy": Metric(lambda logits, y: accuracy(logits.argmax(1), y), "accuracy"),
+    "balanced_accuracy": Metric(
+        lambda logits, y: balanced_accuracy(logits.argmax(1), y, logits.size(1)),
+        "balanced accuracy",
+        by_epoch="never",
+    ),
+    "macro_f1": Metric(
+        lambda logits, y: macro_f1(logits.argmax(1), y, logits.size(1)),
+        "macro F1",
+        by_epoch="never",
+    ),
+    # Of more than two classes it is worth its time at the best epoch only.
+    "roc_auc": Metric(logits_roc_auc, "ROC-AUC", by_epoch="two classes"),
+    "log_loss": Metric(
+        lambda logits, y: float(cross_entropy(logits, y)),
+        "log loss",
+        digits=3,
+        lower_is_better=True,
+        is_percent=False,
+        by_epoch="never",
+    ),
+    "calibration_error": Metric(
+        calibration_error, "calibration error", lower_is_better=True, by_epoch="never"
+    ),
+}
+"""Every metric by name. Results have `test_NAME` and `val_NAME` of each."""
+
+
+def register_metric(name: str, metric: Metric) -> None:
+    """Add a metric of one's own: results, early stopping, searches and tables then know it.
+
+    Raises:
+        SettingsError: The name is taken, or is no identifier.
+    """
+    if name in METRICS or name in ("loss", "either") or not name.isidentifier():
+        raise SettingsError(f"A metric needs a name that is free and an identifier, got {name!r}.")
+    METRICS[name] = metric
+
+
+def metrics_by_epoch(num_classes: int, stop_on: str) -> list[str]:
+    """The metrics that validation nodes are scored by after every epoch."""
+    shown = {"always", "two classes"} if num_classes == 2 else {"always"}
+    return [name for name, metric in METRICS.items() if metric.by_epoch in shown or name == stop_on]

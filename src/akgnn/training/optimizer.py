@@ -87,7 +87,7 @@ def phi_penalty(model: nn.Module, settings: TrainSettings) -> Callable[..., None
     def add_penalty(*_: object) -> None:
         for conv in convs:
             if conv.phi.grad is not None:
-                conv.phi.grad.add_(conv.phi.detach() - conv.phi_start, alpha=decay)
+                conv.phi.grad.add_(conv.phi.detach() - conv.phi_initial, alpha=decay)
 
     return add_penalty
 

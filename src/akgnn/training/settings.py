@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from akgnn.errors import SettingsError, suggest
 from akgnn.settings import Settings, count, non_negative, positive, whole
-from akgnn.training.early_stopping import StopOn
+from akgnn.training.metrics import METRICS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -12,20 +13,23 @@ class TrainSettings(Settings):
     """How a model is trained; the defaults are the paper's.
 
     Attributes:
-        learning_rate: Of Adam.
+        learning_rate: Learning rate of Adam.
         weight_decay: L2 penalty on weight matrices and φ.
         decay_biases: Whether biases are penalised too.
         decay_first_layer_only: Whether nothing but the model's first layer is penalised.
-        phi_learning_rate: Of the kernels' scalars φ; if None the kernel's own, else as above.
-        phi_weight_decay: Of the kernels' scalars φ; if None the kernel's own, else as above.
-        phi_warm_up: For how many epochs φ rests at its start.
-        several_starts: False trains from the kernel's own start alone, not from each of those it
-            is best trained from.
-        phi_decays_to: Where the decay draws φ to: zero, that is λ = 1, or its start, λ = 2.
+        phi_learning_rate: Learning rate of the kernels' scalars φ; if None the kernel's own, else
+            as above.
+        phi_weight_decay: Penalty on the kernels' scalars φ; if None the kernel's own, else as
+            above.
+        phi_warm_up: For how many epochs φ rests at its initial value.
+        several_starts: False trains from the kernel's own initial value alone, not from each of
+            those it is best trained from.
+        phi_decays_to: Where the decay draws φ to: zero, that is λ = 1, or its initial value, λ = 2.
         epochs: The most epochs.
         patience: Stop after so many epochs without a better validation score.
-        stop_on: Whether validation loss, validation accuracy or, of two classes, validation
-            ROC-AUC (ties by loss) is the score, or loss with a patience that `either` renews.
+        stop_on: Which validation score chooses the epoch: `loss`; a metric such as `accuracy` or,
+            of two classes, `roc_auc` (ties by loss); or `either`: loss, with a patience that a
+            better accuracy renews too.
         class_weight: Whether training nodes weigh alike in the loss, or `balanced`: all classes do.
     """
 
@@ -40,5 +44,13 @@ class TrainSettings(Settings):
     phi_decays_to: Literal["zero", "start"] = "zero"
     epochs: int = count(2000)
     patience: int = count(100)
-    stop_on: StopOn = "loss"
+    stop_on: str = "loss"
     class_weight: Literal["none", "balanced"] = "none"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choices = ("loss", "either", *METRICS)
+        if self.stop_on not in choices:
+            raise SettingsError(
+                f"stop_on={self.stop_on!r} is no score to stop on; {suggest(self.stop_on, choices)}"
+            )

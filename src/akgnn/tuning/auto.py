@@ -1,9 +1,8 @@
 """`--model auto`: try a short list of models on the same split, and say which and why."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from akgnn.data.node_data import NodeData
 from akgnn.errors import (
@@ -14,11 +13,10 @@ from akgnn.errors import (
     UnknownNameError,
 )
 from akgnn.experiments.record import without_test
-from akgnn.training.history import History
-from akgnn.training.memory import Sizes
-from akgnn.training.memory_check import memory_errors_explained
-from akgnn.training.plan import RunPlan
-from akgnn.training.train_runs import train_run
+from akgnn.runs.memory import Sizes, memory_errors_explained
+from akgnn.runs.plan import RunPlan
+from akgnn.runs.train import train_run
+from akgnn.training.callbacks import Callback
 from akgnn.tuning.score import Score
 
 AUTO = "auto"
@@ -29,15 +27,7 @@ PRESET = "any-graph"
 
 @dataclass(frozen=True)
 class Tried:
-    """One model of the list.
-
-    Attributes:
-        plan: Its settings.
-        score: On the validation nodes; NaN where it failed.
-        epochs: How many were trained.
-        seconds: Time of the training.
-        error: Why it failed; empty otherwise.
-    """
+    """One model of the list, with its validation score; NaN with an error where it failed."""
 
     plan: RunPlan
     score: float
@@ -48,7 +38,7 @@ class Tried:
     @property
     def model(self) -> str:
         """Its name."""
-        return self.plan.which.model
+        return self.plan.run.model
 
 
 @dataclass(frozen=True)
@@ -72,7 +62,7 @@ class Choice:
     @property
     def why(self) -> str:
         """The reason in a sentence."""
-        extreme = "lowest" if self.score.is_loss else "highest"
+        extreme = "lowest" if self.score.lower_is_better else "highest"
         found = (
             f"{self.best.model} has the {extreme} {self.score.name}, "
             f"{self.score.text(self.best.score)}"
@@ -82,7 +72,12 @@ class Choice:
             return f"{found}; {self.chosen.model} is {near} and simpler."
         if self.best == self.tried[0]:
             return f"{found}, and is the simplest."
-        return f"{found}." if self.score.is_loss else f"{found}, and no simpler model is {near}."
+        # A loss has no standard error to be within.
+        return (
+            f"{found}."
+            if self.score.lower_is_better
+            else f"{found}, and no simpler model is {near}."
+        )
 
 
 def candidate_plans(plan_of: Callable[[str], RunPlan]) -> list[RunPlan]:
@@ -93,18 +88,14 @@ def candidate_plans(plan_of: Callable[[str], RunPlan]) -> list[RunPlan]:
             plans.append(plan_of(model))
         except UnknownNameError as error:
             raise SettingsError(
-                f"With --model {AUTO} presets and settings have to be there for each of "
+                f"With `model='{AUTO}'` presets and settings have to be there for each of "
                 f"{', '.join(CANDIDATES)}. For {model}: {error}"
             ) from error
     return plans
 
 
 def choose_model(
-    plans: list[RunPlan],
-    data: NodeData,
-    *,
-    after_epoch: Callable[[int, History], None] = lambda number, history: None,
-    should_stop: Callable[[], bool] = lambda: False,
+    plans: list[RunPlan], data: NodeData, *, callbacks: Sequence[Callback] = ()
 ) -> Choice:
     """Train each model on the same split without its test nodes, and choose by validation.
 
@@ -114,28 +105,23 @@ def choose_model(
     Args:
         plans: From the simplest model on, as `candidate_plans` gives them.
         data: As `plan.load()` gives it, on the device to train on.
-        after_epoch: Called after each epoch with the place of the model and its history.
-        should_stop: Asked after each epoch; once true training ends with `InterruptedRunError`.
+        callbacks: Told of every epoch, with the index of the model; they may end the training.
     """
     data, sizes = without_test(data), Sizes.of(data)
     score = Score.of(plans[0].preset.training.stop_on)
     tried = []
-    for place, plan in enumerate(plans):
+    for index, plan in enumerate(plans):
         try:
-            with memory_errors_explained(plan.preset, data.y.device, sizes):
-                fit = train_run(
-                    plan,
-                    data,
-                    after_epoch=partial(after_epoch, place),
-                    should_stop=should_stop,
-                ).fit
+            with memory_errors_explained(plan, data.y.device, sizes):
+                run = train_run(plan, data, callbacks=callbacks, index=index)
+            fit = run.result
             tried.append(Tried(plan, score.value(fit), fit.epochs, fit.seconds))
         except (DivergedError, OutOfMemoryError) as error:
             tried.append(Tried(plan, math.nan, 0, 0.0, str(error)))
     scored = [each for each in tried if not each.error]
     if not scored:
         raise FailedRunsError(f"No model could be trained, the first: {tried[0].error}")
-    best = (min if score.is_loss else max)(scored, key=lambda each: each.score)
+    best = (min if score.lower_is_better else max)(scored, key=lambda each: each.score)
     margin = score.standard_error(best.score, data)
     chosen = next(each for each in scored if abs(each.score - best.score) <= margin)
     return Choice(score, tuple(tried), best, chosen, margin)

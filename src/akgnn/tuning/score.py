@@ -4,9 +4,12 @@ import math
 from dataclasses import dataclass
 
 from akgnn.data.node_data import NodeData
-from akgnn.training.early_stopping import StopOn
+from akgnn.training.fit import FitResult
 from akgnn.training.history import History
-from akgnn.training.loop import FitResult
+from akgnn.training.metrics import METRICS, Metric
+
+# Other than the log loss of results, a search's loss is shown with four digits.
+_LOSS = Metric(lambda logits, y: math.nan, "loss", 4, lower_is_better=True, is_percent=False)
 
 
 @dataclass(frozen=True)
@@ -15,50 +18,56 @@ class Score:
 
     Attributes:
         column: Its name in results and histories.
-        name: For readers.
-        is_loss: Whether lower is better.
+        metric: How it is shown and compared.
     """
 
     column: str
-    name: str
-    is_loss: bool = False
+    metric: Metric
 
     @classmethod
-    def of(cls, stop_on: StopOn) -> "Score":
+    def of(cls, stop_on: str) -> "Score":
         """The score of runs that stop on it."""
-        if stop_on == "accuracy":
-            return cls("val_accuracy", "validation accuracy")
-        if stop_on == "roc_auc":
-            return cls("val_roc_auc", "validation ROC-AUC")
-        return cls("val_loss", "validation loss", is_loss=True)
+        if stop_on in METRICS:
+            return cls(f"val_{stop_on}", METRICS[stop_on])
+        return cls("val_loss", _LOSS)
+
+    @property
+    def name(self) -> str:
+        """Its name for readers."""
+        return f"validation {self.metric.label}"
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether lower values are better."""
+        return self.metric.lower_is_better
 
     def value(self, fit: FitResult) -> float:
-        """Of a finished run."""
+        """The score of a finished run."""
         return float(getattr(fit, self.column))
 
     def best(self, history: History) -> float:
         """The best so far of a run on its way."""
-        column: list[float] = getattr(history, self.column)
-        return min(column) if self.is_loss else max(column)
+        column = history.column(self.column)
+        return float(min(column) if self.lower_is_better else max(column))
 
     def is_better(self, one: float, other: float) -> bool:
         """Whether the first value is better than the second."""
-        return one < other if self.is_loss else one > other
+        return one < other if self.lower_is_better else one > other
 
     def text(self, value: float) -> str:
         """A value for readers."""
-        return f"{value:.4f}" if self.is_loss else f"{value:.1f} %"
+        return self.metric.text(value)
 
     def standard_error(self, value: float, data: NodeData) -> float:
         """How far the value may be off because there are only so many validation nodes.
 
-        Of an accuracy that of the binomial, after one more hit and one more miss, so that 100 %
-        is not taken for certain; of a ROC-AUC the same with the nodes of the smaller class, which
-        bounds it. A loss has none that its value alone would tell: 0.
+        The binomial standard error of an accuracy, after one more hit and one more miss, so that
+        100 % is not taken for certain; for other percentages the same with the nodes of the
+        smallest class, which bounds it. A loss has none that its value alone would tell: 0.
         """
-        if self.is_loss:
+        if not self.metric.is_percent:
             return 0.0
         y = data.y[data.split.val]
-        number = len(y) if self.column == "val_accuracy" else int(y.bincount().min())
+        number = len(y) if self.column == "val_accuracy" else max(1, int(y.bincount().min()))
         share = (number * value / 100 + 1) / (number + 2)
         return 100 * math.sqrt(share * (1 - share) / number)

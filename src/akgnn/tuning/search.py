@@ -1,11 +1,10 @@
 """`akgnn tune`: try settings one after the other, and keep the best."""
 
-import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,20 +19,18 @@ from akgnn.errors import (
     RunFolderError,
 )
 from akgnn.experiments.record import without_test
-from akgnn.training.folder_lock import folder_lock
-from akgnn.training.history import History
-from akgnn.training.loop import check_stopping
-from akgnn.training.memory import Sizes
-from akgnn.training.memory_check import check_memory, memory_errors_explained
-from akgnn.training.plan import RunPlan
-from akgnn.training.run import describe
-from akgnn.training.starts import starts_of
-from akgnn.training.train_runs import train_run
-from akgnn.tuning.best_file import write_best
+from akgnn.files import folder_lock, is_left_over, json_text, make_folder, parse_json, write_file
+from akgnn.runs.config import settings_toml
+from akgnn.runs.memory import Sizes, check_memory, memory_errors_explained
+from akgnn.runs.plan import RunPlan
+from akgnn.runs.run import DataFacts
+from akgnn.runs.train import train_run
+from akgnn.training.callbacks import Callback, Epoch
+from akgnn.training.fit import check_stopping
+from akgnn.training.state import initial_values
 from akgnn.tuning.score import Score
-from akgnn.tuning.space import settings_of, space_of
-from akgnn.tuning.study import Study, storage_errors
-from akgnn.tuning.trial import Search, TrialState
+from akgnn.tuning.space import Dimension, settings_of, space_of
+from akgnn.tuning.study import Study, Trial, TrialState, storage_errors
 
 if TYPE_CHECKING:
     import optuna
@@ -43,6 +40,44 @@ STUDY_FILE, BEST_FILE = "study.db", "best.toml"
 _EVERY = 10
 
 
+@dataclass(frozen=True)
+class Search:
+    """A search with all its trials.
+
+    Attributes:
+        plan: The settings it started from.
+        space: What was searched.
+        score: What trials are compared by.
+        split: Name and fingerprint of the split, without its test nodes.
+        trials: In the order in which they were tried.
+    """
+
+    plan: RunPlan
+    space: tuple[Dimension, ...]
+    score: Score
+    split: str
+    trials: tuple[Trial, ...]
+
+    @property
+    def best(self) -> Trial:
+        """The finished trial of the best score, the first of equals; there must be one."""
+        pick = min if self.score.lower_is_better else max
+        return pick(self.finished, key=lambda trial: trial.score)
+
+    @property
+    def finished(self) -> tuple[Trial, ...]:
+        """The trials that came to a score of their own."""
+        return tuple(trial for trial in self.trials if trial.state == "finished")
+
+    def count(self, state: TrialState) -> int:
+        """How many trials ended so."""
+        return sum(trial.state == state for trial in self.trials)
+
+    def plan_of(self, trial: Trial) -> RunPlan:
+        """The settings of a trial, with those that were not searched."""
+        return replace(self.plan, preset=self.plan.preset.updated(trial.values))
+
+
 def tune(
     plan: RunPlan,
     data: NodeData,
@@ -50,8 +85,7 @@ def tune(
     *,
     trials: int,
     fixed: Mapping[str, Any] | None = None,
-    after_epoch: Callable[[int, History], None] = lambda number, history: None,
-    should_stop: Callable[[], bool] = lambda: False,
+    callbacks: Sequence[Callback] = (),
 ) -> Search:
     """Search for better settings of a model by the score that its training stops on.
 
@@ -64,37 +98,36 @@ def tune(
         folder: Where the study and the best settings are kept; made if it does not exist.
         trials: How many to try, with those that the folder has already.
         fixed: Settings that are in the plan to stay.
-        after_epoch: Called after each epoch with the number of trials done and the history.
-        should_stop: Asked after each epoch; once true the trial is given up, and all before it
-            are kept.
+        callbacks: Told of every epoch, with the number of trials done as the index. Where one wants
+            to stop, the trial is given up, and all before it are kept.
     """
     data = without_test(data)
     check_stopping(plan.preset.training, data)
-    space = space_of(plan.which.model, plan.preset, fixed or {})
+    space = space_of(plan.run.model, plan.preset, fixed or {})
     score = Score.of(plan.preset.training.stop_on)
     about = {
         **plan.to_dict(),
-        "data": describe(data),
+        "data": DataFacts.of(data).to_dict(),
         "space": {each.name: each.to_dict() for each in space},
     }
     file = folder / STUDY_FILE
     with (
         _opened(folder),
         storage_errors(file),
-        closing(Study(file, json.loads(json.dumps(about)), score)) as study,
+        closing(Study(file, parse_json(json_text(about)), score)) as study,
     ):
         result = partial(Search, plan, space, score, data.split.label)
         while (done := len(study.trials)) < trials:
-            trial, values = study.ask(space, plan.which.seed, settings_of(plan.preset))
+            trial, values = study.ask(space, plan.run.seed, settings_of(plan.preset))
             tried = replace(plan, preset=plan.preset.updated(values))
             try:
-                _try(study, trial, tried, data, score, partial(after_epoch, done), should_stop)
+                _try(study, trial, tried, data, score, callbacks, done)
             except InterruptedRunError as error:
                 raise InterruptedRunError(
                     f"Stopped with {done} of {trials} trials done, which are kept in {folder}; "
                     "the same command goes on."
                 ) from error
-            write_best(result(study.trials), folder / BEST_FILE)
+            _write_best(result(study.trials), folder / BEST_FILE)
         search = result(study.trials)
     if not search.finished:
         raise FailedRunsError(
@@ -109,35 +142,25 @@ def _try(
     plan: RunPlan,
     data: NodeData,
     score: Score,
-    after_epoch: Callable[[History], None],
-    should_stop: Callable[[], bool],
+    callbacks: Sequence[Callback],
+    number: int,
 ) -> None:
     """Train one trial, and tell the study what it came to."""
     import optuna
 
-    epochs, start = 0, time.perf_counter()
-    last_start = len(starts_of(plan.build(data), plan.preset.training)) - 1
-
-    def watch(history: History) -> None:
-        nonlocal epochs
-        epochs = len(history)
-        after_epoch(history)
-        epoch = history.start.count(last_start) if last_start else epochs
-        # Of several starts the first may be the worst: it takes all to be compared.
-        if epoch and epoch % _EVERY == 0:
-            trial.report(score.best(history), epoch)
-            if trial.should_prune():
-                raise optuna.TrialPruned
+    start = time.perf_counter()
+    restarts = len(initial_values(plan.build(data), plan.preset.training))
+    pruning = _Pruning(trial, score, restarts)
 
     def tell(state: TrialState, value: float = math.nan, error: str = "") -> None:
         seconds = time.perf_counter() - start
-        study.tell(trial, state, value, epochs=epochs, seconds=seconds, error=error)
+        study.tell(trial, state, value, epochs=pruning.epochs, seconds=seconds, error=error)
 
     device, sizes = data.y.device, Sizes.of(data)
     try:
-        check_memory(plan.preset, sizes, device)
-        with memory_errors_explained(plan.preset, device, sizes):
-            fit = train_run(plan, data, after_epoch=watch, should_stop=should_stop).fit
+        check_memory(plan, sizes, device)
+        with memory_errors_explained(plan, device, sizes):
+            fit = train_run(plan, data, callbacks=[*callbacks, pruning], index=number).result
     except optuna.TrialPruned:
         tell("pruned")
     except (DivergedError, OutOfMemoryError) as error:
@@ -149,18 +172,52 @@ def _try(
         tell("finished", score.value(fit))
 
 
+class _Pruning(Callback):
+    """Compares a trial on its way with others, and ends one that does worse than most."""
+
+    def __init__(self, trial: "optuna.Trial", score: Score, restarts: int) -> None:
+        self.trial, self.score, self.last = trial, score, restarts - 1
+        self.epochs = 0
+
+    def after_epoch(self, epochs: Sequence[Epoch]) -> None:
+        import optuna
+
+        history = epochs[0].history
+        self.epochs = len(history)
+        epoch = history.start.count(self.last) if self.last else self.epochs
+        # Of several restarts the first may be the worst: it takes all to be compared.
+        if epoch and epoch % _EVERY == 0:
+            self.trial.report(self.score.best(history), epoch)
+            if self.trial.should_prune():
+                raise optuna.TrialPruned
+
+
+def _write_best(search: Search, file: Path) -> None:
+    """Write the settings of the best trial; nothing where none has finished."""
+    if not search.finished:
+        return
+    best = search.best
+    head = (
+        f"# Trial {best.number} of {len(search.trials)}: "
+        f"{search.score.name} {search.score.text(best.score)}.\n"
+        f"# Split {search.split}.\n\n"
+    )
+    write_file(file, (head + settings_toml(search.plan_of(best))).encode())
+
+
 @contextmanager
 def _opened(folder: Path) -> Iterator[None]:
     """Inside, the folder exists and is nobody else's."""
     if folder.exists() and not folder.is_dir():
         raise RunFolderError(f"{folder} is a file, not a folder.")
-    if folder.exists() and any(folder.iterdir()) and not (folder / STUDY_FILE).exists():
+    if (
+        folder.exists()
+        and not all(map(is_left_over, folder.iterdir()))
+        and not (folder / STUDY_FILE).exists()
+    ):
         raise RunFolderError(
             f"{folder} holds other files and no {STUDY_FILE}; choose an empty or a new folder."
         )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunFolderError(f"Cannot make the folder {folder}: {error.strerror}.") from error
+    make_folder(folder)
     with folder_lock(folder):
         yield

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from akgnn.errors import SettingsError, SpecError
-from akgnn.training.presets import Preset, search_table
+from akgnn.runs.plan import Preset, search_table
 
 if TYPE_CHECKING:
     import optuna
@@ -18,8 +18,8 @@ class Dimension:
     """One setting and the values it may take.
 
     Attributes:
-        name: Of the setting.
-        low: The least value; whole where whole numbers are searched.
+        name: Name of the setting.
+        low: The least value; an integer where integers are searched.
         high: The greatest value.
         log: Whether values are drawn evenly by their logarithm.
         choices: The values themselves, instead of a range.
@@ -51,7 +51,7 @@ class Dimension:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is a range of whole numbers."""
+        """Whether it is a range of integers."""
         return not self.choices and isinstance(self.low, int)
 
     def suggest(self, trial: "optuna.Trial") -> Value:
@@ -87,13 +87,7 @@ def load_space(model: str) -> tuple[Dimension, ...]:
 
 
 def space_of(model: str, preset: Preset, fixed: Mapping[str, Any]) -> tuple[Dimension, ...]:
-    """What is to be searched of a model's space.
-
-    Args:
-        model: Its name.
-        preset: The settings to start from; what another strategy does not have is left out.
-        fixed: Settings that are to stay as they are.
-    """
+    """A model's space without what is fixed, and without what another strategy does not have."""
     known = settings_of(preset)
     space = tuple(
         dimension

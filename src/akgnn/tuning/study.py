@@ -4,24 +4,49 @@ import math
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from akgnn.errors import MissingExtraError, RunFolderError
 from akgnn.tuning.score import Score
-from akgnn.tuning.space import Dimension, rounded
-from akgnn.tuning.trial import Trial, TrialState
+from akgnn.tuning.space import Dimension, Value, rounded
 
 if TYPE_CHECKING:
     import optuna
+
+TrialState = Literal["finished", "pruned", "failed"]
 
 _NAME = "akgnn"
 _ABOUT, _RESULT = "about", "result"
 # Trials before the first may be pruned, and epochs before a trial may be.
 _FIRST_TRIALS, _FIRST_EPOCHS = 5, 50
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One try.
+
+    Attributes:
+        number: From 0 on.
+        state: Whether it finished, was pruned for doing worse than most, or failed.
+        score: On the validation nodes; of a pruned one its last, NaN where it failed.
+        values: Values of the settings that are searched.
+        epochs: How many were trained.
+        seconds: Time of the training.
+        error: Why it failed; empty otherwise.
+    """
+
+    number: int
+    state: TrialState
+    score: float
+    values: Mapping[str, Value]
+    epochs: int
+    seconds: float
+    error: str = ""
 
 
 def check_optuna() -> None:
@@ -71,7 +96,7 @@ class Study:
         self.study = optuna.create_study(
             storage=self._storage,
             study_name=_NAME,
-            direction="minimize" if score.is_loss else "maximize",
+            direction="minimize" if score.lower_is_better else "maximize",
             pruner=optuna.pruners.MedianPruner(_FIRST_TRIALS, _FIRST_EPOCHS),
             load_if_exists=True,
         )
@@ -81,7 +106,7 @@ class Study:
         elif different := _difference(kept, about):
             self.close()
             raise RunFolderError(
-                f"{file} holds another search: its {different}. Choose another folder with --out."
+                f"{file} holds another search: its {different}. Choose another folder."
             )
         # Whoever tried these was killed: nobody else may be at work in the folder.
         for trial in self.study.get_trials(states=[self._states.RUNNING]):

@@ -1,15 +1,9 @@
 """A small graph in tables, to be written as files and spoilt."""
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-
-# On a machine without these packages, as `make gpu-test` may find it, there is nothing to test.
-if any(find_spec(name) is None for name in ("pyarrow", "narwhals", "pandas", "polars", "igraph")):
-    collect_ignore_glob = ["test_*.py"]
-
 
 NODES = """\
 id,label,age,kind

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 from akgnn.data.tables.load import load_tables
-from akgnn.data.tables.settings import TableSettings
 from akgnn.errors import AkgnnError, DataError
 
 LABELS = "ab"
@@ -67,7 +66,10 @@ LINKS = pd.DataFrame({"source": [0, 1], "target": [1, 2]})
         (rows("n3,b,inf"), "line 5, column 'age': inf is too large"),
         (rows("n3,b,-Infinity"), "line 5, column 'age': -inf is too large"),
         (rows("n3,b,1e39"), r"line 5, column 'age': 1e\+39 is too large"),
-        (re.sub(r",\d+\n", ",\n", rows()), "column 'age': every value is missing; .*'!age'"),
+        (
+            re.sub(r",\d+\n", ",\n", rows()),
+            "column 'age': every value is missing; .*`columns='!age'`",
+        ),
         (re.sub(r",\d+\n", ",NA\n", rows()), "column 'age': every value is missing"),
         (rows(number=1001).replace(",0\n", ",x\n").replace(",", ",v"), "no column called 'label'"),
         (rows().replace(",a,", ",,").replace(",b,", ",,"), "'label': every label is missing"),
@@ -78,7 +80,7 @@ LINKS = pd.DataFrame({"source": [0, 1], "target": [1, 2]})
 def test_a_bad_node_file(write, content, words):
     nodes, edges = write("nodes.csv", content), write("edges.csv", EDGES)
     with pytest.raises(DataError, match=words) as caught:
-        load_tables(TableSettings(nodes=str(nodes), edges=str(edges)))
+        load_tables(nodes, edges)
     assert "nodes.csv" in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -86,33 +88,31 @@ def test_a_bad_node_file(write, content, words):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"id": "key"}, "no column 'key' for --id; it has id, label, age"),
-        ({"label": "lable"}, "no column 'lable' for --label.*Did you mean 'label'"),
+        ({"id": "key"}, "no column 'key' for `id`; it has id, label, age"),
+        ({"label": "lable"}, "no column 'lable' for `label`.*Did you mean 'label'"),
         ({"label": "id"}, "'id' cannot hold both the ids and the labels"),
-        ({"features": "agee"}, "no column that matches 'agee' of --features.*mean 'age'"),
-        ({"features": "w*"}, r"matches 'w\*' of --features"),
-        ({"features": "!w*"}, r"matches 'w\*' of --features"),
-        ({"features": "age,label"}, "'label' cannot be a feature, it holds the labels"),
-        ({"features": "id"}, "'id' cannot be a feature, it holds the ids"),
-        ({"split": "part"}, "no column 'part' for --split .*60/20/20"),
-        ({"split": "public"}, "no column 'public' for --split"),
+        ({"columns": "agee"}, "no column that matches 'agee' of `columns`.*mean 'age'"),
+        ({"columns": "w*"}, r"matches 'w\*' of `columns`"),
+        ({"columns": "!w*"}, r"matches 'w\*' of `columns`"),
+        ({"columns": "age,label"}, "'label' cannot be a feature, it holds the labels"),
+        ({"columns": "id"}, "'id' cannot be a feature, it holds the ids"),
+        ({"split": "part"}, "no column 'part' for `split` .*60/20/20"),
+        ({"split": "public"}, "no column 'public' for `split`"),
         ({"split": "label"}, "'label' holds the labels, not the split"),
         ({"split": "20-per-class"}, r"'label': the split 20-per-class cannot.*class is 'a' with 6"),
         ({"split": "90/20/20"}, "cannot be drawn. Fractions must"),
         ({"split": "100/0/0"}, "cannot be drawn. The validation set is empty"),
-        ({"source": "sauce"}, "no column 'sauce' for --source.*Did you mean 'source'"),
-        ({"target": "goal"}, "no column 'goal' for --target"),
+        ({"source": "sauce"}, "no column 'sauce' for `source`.*Did you mean 'source'"),
+        ({"target": "goal"}, "no column 'goal' for `target`"),
         ({"source": "target", "target": "target"}, "'target' cannot be both ends"),
         ({"weight": "target"}, "'target' holds ids and cannot hold the weights"),
-        ({"weight": "w"}, "no column 'w' for --weight; it has source, target"),
+        ({"weight": "w"}, "no column 'w' for `weight`; it has source, target"),
     ],
 )
 def test_a_bad_setting(write, settings, words):
     nodes, edges = write("nodes.csv", rows()), write("edges.csv", EDGES)
-    split = settings.pop("split", None)
-    tables = TableSettings(nodes=str(nodes), edges=str(edges), **settings)
     with pytest.raises(DataError, match=words):
-        load_tables(tables, split=split)
+        load_tables(nodes, edges, **settings)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_bad_setting(write, settings, words):
         (
             "source,target\nn1,n2\n" + "".join(f"u{k},n1\n" for k in range(6)) + "u0,u1\n",
             r"first at line 3: 7 edges mention 6 ids that are not in .*nodes.csv: "
-            r"'u0', 'u1', 'u2', 'u3', 'u4', …; .*--unknown-ids drop",
+            r"'u0', 'u1', 'u2', 'u3', 'u4', …; .*`unknown_ids='drop'`",
         ),
         ("source,target\n n1,n2\n", "1 ids .*: ' n1'"),
         ("source,target,weight\nn1,n2,2\nn0,n1,x\n", "line 3, column 'weight': .*numbers, got 'x'"),
@@ -146,14 +146,14 @@ def test_a_bad_edge_file(write, content, words):
     nodes, edges = write("nodes.csv", rows()), write("edges.csv", content)
     weight = "weight" if "weight" in content else None
     with pytest.raises(DataError, match=words) as caught:
-        load_tables(TableSettings(nodes=str(nodes), edges=str(edges), weight=weight))
+        load_tables(nodes, edges, weight=weight)
     assert "edges.csv" in str(caught.value)
 
 
 def test_all_edges_dropped_is_an_error(write):
     nodes, edges = write("nodes.csv", rows()), write("edges.csv", "a,b\nx,y\n")
     with pytest.raises(DataError, match="no edge joins two ids of"):
-        load_tables(TableSettings(nodes=str(nodes), edges=str(edges), unknown_ids="drop"))
+        load_tables(nodes, edges, unknown_ids="drop")
 
 
 @pytest.mark.parametrize(
@@ -163,26 +163,24 @@ def test_all_edges_dropped_is_an_error(write):
         (["0.5", "1.5"] * 6, "measure something"),
         ([None] * 12, "every label is missing"),
         ([float("nan")] * 12, "every label is missing"),
-        ([[1], [2]] * 6, "labels must be text or whole numbers, got list"),
+        ([[1], [2]] * 6, "labels must be text or integers, got list"),
         (pd.to_datetime(["2020-01-01", "2020-01-02"] * 6), "got timestamp"),
     ],
 )
 def test_bad_labels(label, words):
     nodes = {"id": range(12), "label": label}
     with pytest.raises(DataError, match=words) as caught:
-        load_tables(TableSettings(), nodes=pd.DataFrame(nodes), edges=LINKS)
+        load_tables(pd.DataFrame(nodes), LINKS)
     assert "the node table, column 'label'" in str(caught.value)
 
 
 def test_many_different_numbers_are_no_classes():
     nodes = pd.DataFrame({"id": range(150), "label": np.arange(150) * 3})
     with pytest.raises(DataError, match="labels such as 0, 3, 6 measure something"):
-        load_tables(TableSettings(), nodes=nodes, edges=LINKS)
+        load_tables(nodes, LINKS)
     # As texts they are many classes, each with a node of its own.
     with pytest.raises(DataError, match=r"split 60/20/20 cannot be drawn. The validation set is"):
-        load_tables(
-            TableSettings(), nodes=nodes.assign(label=nodes.label.map("c{}".format)), edges=LINKS
-        )
+        load_tables(nodes.assign(label=nodes.label.map("c{}".format)), LINKS)
 
 
 @pytest.mark.parametrize(
@@ -198,15 +196,16 @@ def test_many_different_numbers_are_no_classes():
 )
 def test_bad_columns_of_a_data_frame(values, words):
     with pytest.raises(DataError, match=words):
-        load_tables(TableSettings(), nodes=pd.DataFrame(numbered(values)), edges=LINKS)
+        load_tables(pd.DataFrame(numbered(values)), LINKS)
 
 
 def test_a_text_column_with_too_many_values_is_to_be_left_out():
     nodes = pl.DataFrame(numbered([f"v{k}" for k in range(1002)]))
-    with pytest.raises(DataError, match=r"'age': 1,002 different texts are no categories.*'!age'"):
-        load_tables(TableSettings(), nodes=nodes, edges=LINKS)
-    data = load_tables(TableSettings(features="!age"), nodes=nodes, edges=LINKS).data
-    assert data.num_features == 2
+    with pytest.raises(
+        DataError, match=r"'age': 1,002 different texts are no categories.*`columns='!age'`"
+    ):
+        load_tables(nodes, LINKS)
+    assert load_tables(nodes, LINKS, columns="!age").num_features == 2
 
 
 @pytest.mark.parametrize("missing", ["refuse", "fill"])
@@ -216,21 +215,21 @@ def test_missing_values_are_refused_on_request(write, missing, column):
     text = rows(gap, header=header)
     text = text if column == "age" else re.sub(r",(\d+)\n", r",v\1\n", text)
     nodes, edges = write("nodes.csv", text), write("edges.csv", EDGES)
-    settings = TableSettings(nodes=str(nodes), edges=str(edges), missing=missing)
     if missing == "fill":
-        assert load_tables(settings).recipe.column_names == [column]
+        assert load_tables(nodes, edges, missing=missing).recipe.column_names == [column]
         return
-    with pytest.raises(DataError, match=f"line 5, column '{column}': the value is missing"):
-        load_tables(settings)
+    words = f"line 5, column '{column}': the value is missing; .* `missing='fill'` do it"
+    with pytest.raises(DataError, match=words):
+        load_tables(nodes, edges, missing=missing)
 
 
 @pytest.mark.parametrize(
     ("ids", "words"),
     [
-        ([0.5, 1, 2, 3], "ids must be text or whole numbers"),
+        ([0.5, 1, 2, 3], "ids must be text or integers"),
         ([None, None, None, None], r"row 0 \(counted from 0\), column 'id': an id is missing"),
         ([1, None, 2, 3], "row 1 .* an id is missing"),
-        ([True, False, True, False], "ids must be text or whole numbers, got bool"),
+        ([True, False, True, False], "ids must be text or integers, got bool"),
         (["a", "b\n", "c", "d"], "row 1 .* holds a control character"),
         ([1, 2, 2, 2], r"2 \(row 1 \(counted from 0\) and row 2"),
         (["a", 1, "b", 2], "column 'id': values of one kind are needed"),
@@ -239,7 +238,7 @@ def test_missing_values_are_refused_on_request(write, missing, column):
 def test_bad_ids(ids, words):
     nodes = pd.DataFrame({"id": ids, "label": ["a", "b", "a", "b"]})
     with pytest.raises(DataError, match=words):
-        load_tables(TableSettings(), nodes=nodes, edges=LINKS)
+        load_tables(nodes, LINKS)
 
 
 @pytest.mark.parametrize(
@@ -259,14 +258,14 @@ def test_a_bad_split_column(part, words):
         label[1], words = "", r"row 1 .*: the node is in the train set but has no label"
     nodes = pl.DataFrame({"id": range(12), "label": label, "part": part})
     with pytest.raises(DataError, match=words):
-        load_tables(TableSettings(), nodes=nodes, edges=LINKS, split="part")
+        load_tables(nodes, LINKS, split="part")
 
 
 def test_a_class_without_training_node_is_refused():
     part = ["train", "val"] * 6
     nodes = pl.DataFrame({"id": range(12), "label": ["a", "b"] * 6, "part": part})
     with pytest.raises(DataError, match="Class 'b' has no training node"):
-        load_tables(TableSettings(), nodes=nodes, edges=LINKS, split="part")
+        load_tables(nodes, LINKS, split="part")
 
 
 @pytest.mark.parametrize(
@@ -296,7 +295,7 @@ def test_a_class_without_training_node_is_refused():
 def test_a_bad_file_of_another_kind(write, name, content, words):
     nodes, edges = write(name, content), write("edges.csv", EDGES)
     with pytest.raises(DataError, match=words):
-        load_tables(TableSettings(nodes=str(nodes), edges=str(edges)))
+        load_tables(nodes, edges)
 
 
 def test_a_damaged_parquet_file(tmp_path, write):
@@ -307,22 +306,22 @@ def test_a_damaged_parquet_file(tmp_path, write):
     content[100:3000] = bytes(2900)
     path.write_bytes(content)
     with pytest.raises(DataError, match=r"nodes\.parquet is damaged"):
-        load_tables(TableSettings(nodes=str(path)), edges=LINKS)
+        load_tables(path, LINKS)
 
 
 def test_a_file_that_is_not_there(tmp_path, write):
-    edges = str(write("edges.csv", EDGES))
+    edges = write("edges.csv", EDGES)
     with pytest.raises(DataError, match=r"node table .*gone\.csv does not exist"):
-        load_tables(TableSettings(nodes=str(tmp_path / "gone.csv"), edges=edges))
+        load_tables(tmp_path / "gone.csv", edges)
     with pytest.raises(DataError, match=r"node table .* is a folder, not a file"):
-        load_tables(TableSettings(nodes=str(tmp_path), edges=edges))
-    with pytest.raises(DataError, match="There is no node table; name its file with --nodes"):
-        load_tables(TableSettings(edges=edges))
-    nodes = str(write("nodes.csv", rows()))
-    with pytest.raises(DataError, match="There is no edge table; name its file with --edges"):
-        load_tables(TableSettings(nodes=nodes))
+        load_tables(tmp_path, edges)
+    with pytest.raises(DataError, match="There is no node table; name its file with `nodes`"):
+        load_tables("", edges)
+    nodes = write("nodes.csv", rows())
+    with pytest.raises(DataError, match="There is no edge table; name its file with `edges`"):
+        load_tables(nodes, "")
     with pytest.raises(DataError, match=r"edge table .*gone\.parquet does not exist"):
-        load_tables(TableSettings(nodes=nodes, edges=str(tmp_path / "gone.parquet")))
+        load_tables(nodes, str(tmp_path / "gone.parquet"))
 
 
 @pytest.mark.parametrize(
@@ -338,4 +337,4 @@ def test_a_file_that_is_not_there(tmp_path, write):
 )
 def test_a_bad_data_frame(frame, words):
     with pytest.raises(AkgnnError, match=words):
-        load_tables(TableSettings(), nodes=frame, edges=LINKS)
+        load_tables(frame, LINKS)

@@ -16,7 +16,7 @@ from akgnn.data.tables.csv_file import open_csv
         "id,a\n007,1\nb,null\n",
     ],
 )
-def test_the_ways_to_write_a_file(write, content):
+def test_every_form_of_a_file_is_read(write, content):
     opened = open_csv(write("a.csv", content), ",")
     assert opened.columns == ("id", "a")
     table = opened.read(["a", "id"], text=["id"])
@@ -39,10 +39,10 @@ def test_a_column_is_text_if_a_late_value_is(write):
 def test_lines_are_counted_as_an_editor_counts_them(write):
     path = write("a.csv", 'id,a\n\n1,"two\nlines"\n\n2,b\n3,c\n')
     opened = open_csv(path, ",")
-    assert [opened.place_of(row) for row in range(3)] == ["line 3", "line 6", "line 7"]
+    assert [opened.locate(row) for row in range(3)] == ["line 3", "line 6", "line 7"]
     assert opened.read(["id"]).content["id"].to_pylist() == [1, 2, 3]
 
 
 def test_behind_a_field_too_long_to_count_lines_rows_are_counted(write):
     opened = open_csv(write("a.csv", f"id,a\n1,{'x' * 200_000}\n2,b\n"), ",")
-    assert opened.place_of(1) == "row 2 after the header"
+    assert opened.locate(1) == "row 2 after the header"

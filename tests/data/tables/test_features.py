@@ -2,24 +2,23 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from scipy import sparse
 
-from akgnn.data.tables.features import as_csr, learn_recipe, typed_columns
+from akgnn.data.tables.features import learn_recipe, typed_columns
 from akgnn.data.tables.recipe import CategoryColumn, NumberColumn
-from akgnn.data.tables.table import Table, row_number
+from akgnn.data.tables.table import Table
 from akgnn.errors import DataError
 from akgnn.graph import Graph
 
 
 def learn(standardise=False, missing="fill", **columns):
-    table = Table("n.csv", pa.table(columns), row_number)
+    table = Table("n.csv", pa.table(columns))
     recipe, typed = learn_recipe(table, list(columns), standardise=standardise, missing=missing)
     assert typed.equals(typed_columns(recipe, table))
     graph = Graph.from_edge_index(torch.zeros(2, 0, dtype=torch.int64), num_nodes=len(table))
     return recipe, recipe.apply(table, graph)
 
 
-def test_standardised_numbers_have_mean_0_and_deviation_1():
+def test_standardised_numbers_have_mean_0_and_standard_deviation_1():
     values = np.random.default_rng(0).normal(50, 9, 200)
     _, x = learn(standardise=True, a=values)
     assert np.allclose(x[:, 0], (values - values.mean()) / values.std(), atol=1e-6)
@@ -62,9 +61,3 @@ def test_features_are_sparse_where_few_are_not_0():
     assert learn(**few)[0].is_sparse
     assert not learn(**few, standardise=True)[0].is_sparse
     assert not learn(a=[0, 1, 1], b=[0, 0, 0])[0].is_sparse
-
-
-def test_a_scipy_matrix_with_repeats_in_any_order_becomes_csr():
-    matrix = sparse.coo_array(([1.0, 2, 3, 4], ([1, 0, 0, 0], [0, 2, 0, 2])), (2, 3))
-    assert as_csr(matrix).to_dense().tolist() == [[3, 0, 6], [1, 0, 0]]
-    assert as_csr(sparse.eye_array(3)).value is None

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from akgnn.csr import CSR
-from akgnn.data.tables.recipe import CategoryColumn, FeatureRecipe, NumberColumn
-from akgnn.data.tables.table import Table, row_number
+from akgnn.data.tables.recipe import CategoryColumn, FeatureRecipe, NumberColumn, normalises_rows
+from akgnn.data.tables.table import Table
 from akgnn.errors import AkgnnError, DataError
 from akgnn.graph import Graph
 
@@ -18,13 +18,42 @@ PATH = Graph.from_edge_index(torch.tensor([[0, 1], [1, 0]]), num_nodes=3)
 
 
 def table(**columns):
-    return Table("new.csv", pa.table(columns), row_number)
+    return Table("new.csv", pa.table(columns))
 
 
 def test_a_recipe_survives_json():
-    for recipe in (RECIPE, FeatureRecipe((), "refuse"), FeatureRecipe((), is_sparse=True)):
+    others = FeatureRecipe((), "refuse"), FeatureRecipe((), is_sparse=True, normalise_rows=True)
+    for recipe in (RECIPE, *others):
         assert FeatureRecipe.from_dict(json.loads(json.dumps(recipe.to_dict()))) == recipe
     assert json.loads(json.dumps(RECIPE.to_dict())) == RECIPE.to_dict()
+
+
+def test_a_recipe_of_an_earlier_version_leaves_rows_as_they_are():
+    content = RECIPE.to_dict()
+    del content["normalise_rows"]
+    assert FeatureRecipe.from_dict(content) == RECIPE
+
+
+def test_rows_are_divided_by_their_sum_at_the_end():
+    new = table(age=[1.5, 2.0, 1.0], kind=["y", "x", None], w=[2, 4, 0])
+    expected = [[0.25, 0, 0.25, 0.5], [2 / 7, 1 / 7, 0, 4 / 7], [0, 0, 0, 0]]
+    for is_sparse in (False, True):
+        recipe = FeatureRecipe(RECIPE.columns, is_sparse=is_sparse, normalise_rows=True)
+        x = recipe.apply(new, PATH)
+        assert torch.allclose(x.to_dense() if is_sparse else x, torch.tensor(expected))
+
+
+def test_left_to_the_data_sparse_features_without_negative_numbers_are_divided():
+    dense, col = torch.eye(20), torch.arange(20)
+    rowptr = torch.arange(21)
+    binary, counts, signed = (
+        CSR.from_arrays(rowptr, col, value, (20, 20))
+        for value in (None, torch.full((20,), 2.0), torch.linspace(-1, 1, 20))
+    )
+    assert [normalises_rows(x, "auto") for x in (dense, binary, counts, signed)] == [0, 1, 1, 0]
+    for x in (dense, signed):
+        assert normalises_rows(x, "row-normalised")
+    assert not normalises_rows(binary, "raw")
 
 
 def test_columns_are_found_by_name_scaled_filled_and_encoded():
@@ -93,6 +122,7 @@ def test_columns_that_do_not_fit_are_named(columns, words):
         {"missing": "ignore"},
         {"missing": []},
         {"is_sparse": 1},
+        {"normalise_rows": 1},
     ],
 )
 def test_a_recipe_of_another_hand_is_checked(change):

@@ -6,6 +6,7 @@ import torch.nn.functional as F
 
 from akgnn.data.catalogue import load_dataset
 from akgnn.errors import SettingsError
+from akgnn.layers.dropout import DropoutKey
 from akgnn.models.gaugo import GAugO
 from akgnn.models.gcn import GCN
 from akgnn.ops.dropout import Noise
@@ -88,7 +89,7 @@ def test_the_joint_loss_and_its_gradients_equal_the_dense_formula(alpha, monkeyp
     m = z @ z.T
     p = alpha * m / m.max() + (1 - alpha) * ADJACENCY
     s = torch.zeros_like(p).index_put(
-        UPPER, sample(p[UPPER], 0.9, NOISE.key(edge_augmentation._EDGES))
+        UPPER, sample(p[UPPER], 0.9, NOISE.key(DropoutKey.SAMPLED_EDGES))
     )
     assert torch.equal(s[UPPER], samples[0])
     a = s + s.T + torch.eye(40, dtype=torch.float64)

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from akgnn.data.catalogue import load_dataset
 from akgnn.errors import SettingsError
+from akgnn.layers.dropout import DropoutKey
 from akgnn.models.gcn import GCN
 from akgnn.ops.dropout import Noise
-from akgnn.training.strategies import virtual_adversarial
 from akgnn.training.strategies.supervised import training_loss
 from akgnn.training.strategies.virtual_adversarial import (
     VirtualAdversarial,
@@ -34,7 +34,7 @@ def model_of(dropout=0.0):
 def directions(noise, rows=None):
     """A direction for every node."""
     rows = torch.arange(60) if rows is None else rows
-    key = noise.key(virtual_adversarial._DIRECTIONS)
+    key = noise.key(DropoutKey.DIRECTIONS)
     return random_directions(rows, 60, torch.empty(5, 4, dtype=torch.float64), key)
 
 
@@ -63,7 +63,7 @@ def test_without_the_adversarial_part_it_is_cross_entropy_and_entropy():
 def test_the_direction_is_one_power_iteration_of_the_hessian():
     """Near zero the divergence is r H r / 2, so its gradient at a small d is H d."""
     model = model_of()
-    nodes, field = spread_nodes(DATA.graph, 3, 2, NOISE.key(virtual_adversarial._ORDER))
+    nodes, field = spread_nodes(DATA.graph, 3, 2, NOISE.key(DropoutKey.NODE_ORDER))
     target = model(DATA.x, DATA.graph).detach()[nodes].softmax(1)
 
     kernel, (first, second) = renormalised(DATA.graph), model.layers
@@ -92,7 +92,7 @@ def test_the_adversary_finds_more_than_a_random_direction():
     model = model_of()
     plain = loss_of(model, alpha=0.0, beta=0.0)
     adversarial = loss_of(model, alpha=1.0, beta=0.0, radius=0.5) - plain
-    nodes, field = spread_nodes(DATA.graph, 100, 2, NOISE.key(virtual_adversarial._ORDER))
+    nodes, field = spread_nodes(DATA.graph, 100, 2, NOISE.key(DropoutKey.NODE_ORDER))
     target = model(DATA.x, DATA.graph).detach()[nodes].softmax(1)
     for _ in range(20):
         unit = torch.zeros_like(DATA.x)
@@ -122,7 +122,7 @@ def test_directions_have_length_one_and_are_a_nodes_own():
 def test_perturbed_rows_are_dropped_as_the_features_are():
     """The loss equals that of whole matrices X and X + R through the model, masks and all."""
     model = model_of(dropout=0.5)
-    nodes, field = spread_nodes(DATA.graph, 100, 2, NOISE.key(virtual_adversarial._ORDER))
+    nodes, field = spread_nodes(DATA.graph, 100, 2, NOISE.key(DropoutKey.NODE_ORDER))
     logits = model(DATA.x, DATA.graph, NOISE)
     target = logits.detach()[nodes].softmax(1)
 

@@ -3,42 +3,57 @@
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 
+from akgnn.data.catalogue import is_drawn_split
+from akgnn.data.tables.settings import TableSettings
 from akgnn.data.tables.table import TableSource
 from akgnn.errors import DataError, suggest
 
 _SOURCES, _TARGETS = ("source", "src", "from"), ("target", "dst", "to")
-_SHOWN = 12
 
 
-def id_column(nodes: TableSource, given: str | None) -> str:
-    """The column of the ids: the one given, one called `id`, or the first."""
-    if given is not None:
-        return named_column(nodes, given, "--id")
+def node_columns(nodes: TableSource, settings: TableSettings, split: str) -> dict[str, str]:
+    """What the columns hold that are no features: ids, labels, and perhaps the split."""
+    id_name, label = id_column(nodes, settings.id), label_column(nodes, settings.label)
+    parts = {id_name: "ids", label: "labels"}
+    if len(parts) == 1:
+        raise DataError(f"{nodes.name}: {label!r} cannot hold both the ids and the labels.")
+    if not is_drawn_split(split):
+        named_column(nodes, split, "`split` (which may also be 60/20/20 or 20-per-class)")
+        if split in parts:
+            raise DataError(f"{nodes.name}: {split!r} holds the {parts[split]}, not the split.")
+        parts[split] = "split"
+    return parts
+
+
+def id_column(nodes: TableSource, name: str | None) -> str:
+    """The column of the ids: the one named, one called `id`, or the first."""
+    if name is not None:
+        return named_column(nodes, name, "`id`")
     return _called(nodes, ("id",)) or nodes.columns[0]
 
 
-def label_column(nodes: TableSource, given: str | None) -> str:
-    """The column of the labels: the one given, or one called `label`."""
-    if given is not None:
-        return named_column(nodes, given, "--label")
-    found = _called(nodes, ("label",))
-    if found is None:
+def label_column(nodes: TableSource, name: str | None) -> str:
+    """The column of the labels: the one named, or one called `label`."""
+    if name is not None:
+        return named_column(nodes, name, "`label`")
+    column = _called(nodes, ("label",))
+    if column is None:
         raise DataError(
-            f"{nodes.name} has no column called 'label'; name that of the classes with --label. "
-            f"The columns are {_listed(nodes.columns)}."
+            f"{nodes.name} has no column called 'label'; name that of the classes with `label`. "
+            f"The columns are {listed(nodes.columns)}."
         )
-    return found
+    return column
 
 
 def end_columns(edges: TableSource, source: str | None, target: str | None) -> tuple[str, str]:
-    """The columns of the two ends of an edge: those given, well-known names, or the first two."""
+    """The columns of the two ends of an edge: those named, well-known names, or the first two."""
     if len(edges.columns) < 2:
         raise DataError(
             f"{edges.name} has one column, {edges.columns[0]!r}; an edge table needs two, for the "
             "ids at the ends of an edge."
         )
-    start = named_column(edges, source, "--source") if source else _called(edges, _SOURCES)
-    end = named_column(edges, target, "--target") if target else _called(edges, _TARGETS)
+    start = named_column(edges, source, "`source`") if source else _called(edges, _SOURCES)
+    end = named_column(edges, target, "`target`") if target else _called(edges, _TARGETS)
     start = start or next(name for name in edges.columns if name != end)
     end = end or next(name for name in edges.columns if name != start)
     if start == end:
@@ -46,11 +61,11 @@ def end_columns(edges: TableSource, source: str | None, target: str | None) -> t
     return start, end
 
 
-def named_column(table: TableSource, name: str, option: str) -> str:
-    """A column that must be there."""
+def named_column(table: TableSource, name: str, setting: str) -> str:
+    """A column that must be there, since a setting names it."""
     if name not in table.columns:
         raise DataError(
-            f"{table.name} has no column {name!r} for {option}; it has {_listed(table.columns)}."
+            f"{table.name} has no column {name!r} for {setting}; it has {listed(table.columns)}."
             + did_you_mean(name, table.columns)
         )
     return name
@@ -59,10 +74,7 @@ def named_column(table: TableSource, name: str, option: str) -> str:
 def feature_columns(nodes: TableSource, patterns: str, taken: Mapping[str, str]) -> list[str]:
     """The columns that become features, in the order of the table.
 
-    Args:
-        nodes: The node table.
-        patterns: Names and shell patterns, separated by commas; `!` before one leaves out.
-        taken: What other columns hold, by their names. They never are features.
+    `taken` says what other columns hold, which never are features.
     """
     written = [text for part in patterns.split(",") if (text := part.strip())]
     wanted = [text for text in written if not text.startswith("!")]
@@ -70,8 +82,8 @@ def feature_columns(nodes: TableSource, patterns: str, taken: Mapping[str, str])
     for pattern in (*wanted, *unwanted):
         if not _matching(nodes.columns, [pattern]):
             raise DataError(
-                f"{nodes.name} has no column that matches {pattern!r} of --features; it has "
-                f"{_listed(nodes.columns)}.{did_you_mean(pattern, nodes.columns)}"
+                f"{nodes.name} has no column that matches {pattern!r} of `columns`; it has "
+                f"{listed(nodes.columns)}.{did_you_mean(pattern, nodes.columns)}"
             )
         if pattern in wanted and pattern in taken:
             raise DataError(
@@ -79,15 +91,25 @@ def feature_columns(nodes: TableSource, patterns: str, taken: Mapping[str, str])
             )
     if unwanted and not wanted:
         wanted = ["*"]
-    chosen = _matching(nodes.columns, wanted)
     left_out = {*_matching(nodes.columns, unwanted), *taken}
-    return [name for name in chosen if name not in left_out]
+    return [name for name in _matching(nodes.columns, wanted) if name not in left_out]
+
+
+def without_column(name: str) -> str:
+    """The setting that leaves a column out of the features, for a message."""
+    return f"`columns={f'!{name}'!r}`"
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def did_you_mean(name: str, choices: Sequence[str]) -> str:
     """A question that names the column spelt alike, if there is one."""
-    _, found, meant = suggest(name, choices).partition("Did you mean")
-    return f" {found}{meant}" if found else ""
+    _, question, rest = suggest(name, choices).partition("Did you mean")
+    return f" {question}{rest}" if question else ""
 
 
 def _matching(columns: Sequence[str], patterns: Sequence[str]) -> list[str]:
@@ -101,8 +123,3 @@ def _matching(columns: Sequence[str], patterns: Sequence[str]) -> list[str]:
 def _called(table: TableSource, names: Sequence[str]) -> str | None:
     by_lower_case = {name.lower(): name for name in reversed(table.columns)}
     return next((by_lower_case[name] for name in names if name in by_lower_case), None)
-
-
-def _listed(columns: Sequence[str]) -> str:
-    more = f" and {len(columns) - _SHOWN} more" if len(columns) > _SHOWN else ""
-    return ", ".join(columns[:_SHOWN]) + more

@@ -7,22 +7,21 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from akgnn.data.tables.arrow import pa
-from akgnn.data.tables.table import TableSource, in_one_line
+from akgnn.data.tables.table import TableSource, in_one_line, pa
 from akgnn.errors import DataError
 
 _NAMES = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
-# What stands for a missing number; of texts only the empty one is missing.
-_NO_NUMBER = ["", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None"]
+# Written for a missing number; of texts only the empty one is missing.
+_MISSING = ["", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None"]
 _BEGINNING, _BLOCK = 2**20, 2**22
 
 
 def open_csv(path: Path, separator: str) -> TableSource:
-    """Read the names of the columns, and find out whether this is such a file at all."""
+    """Read the names of the columns in the first line, and find out whether this is such a file."""
     names = _header(path, separator)
     _check_header(path, separator, names)
     read = partial(_read, path, separator)
-    return TableSource(str(path), tuple(names), read, partial(_place, path, separator))
+    return TableSource(str(path), tuple(names), read, partial(_locate, path, separator))
 
 
 def _header(path: Path, separator: str) -> list[str]:
@@ -59,8 +58,8 @@ def _check_header(path: Path, separator: str, names: Sequence[str]) -> None:
                     f"but the name says {_NAMES[separator]}; {advice}."
                 )
     if all(_is_number(name) for name in names):
-        shown = ", ".join(repr(name) for name in names[:5])
-        raise DataError(f"{path}: line 1 must name the columns, but it holds {shown}.")
+        examples = ", ".join(repr(name) for name in names[:5])
+        raise DataError(f"{path}: line 1 must name the columns, but it holds {examples}.")
 
 
 def _read(path: Path, separator: str, columns: Sequence[str], text: Collection[str]) -> pa.Table:
@@ -74,7 +73,7 @@ def _read(path: Path, separator: str, columns: Sequence[str], text: Collection[s
             convert_options=arrow_csv.ConvertOptions(
                 include_columns=list(columns),
                 column_types=dict.fromkeys(text, pa.string()),
-                null_values=_NO_NUMBER,
+                null_values=_MISSING,
                 strings_can_be_null=False,
             ),
         )
@@ -96,7 +95,7 @@ def _rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
             line = reader.line_num + 1
 
 
-def _place(path: Path, separator: str, row: int) -> str:
+def _locate(path: Path, separator: str, row: int) -> str:
     try:
         for number, (line, _) in enumerate(_rows(path, separator), start=-1):
             if number == row:

@@ -6,27 +6,26 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from akgnn.data.catalogue import Direction
-from akgnn.data.tables.arrow import pa, pc
-from akgnn.data.tables.column_values import first_no_number
+from akgnn.data.catalogue import Direction, directed
 from akgnn.data.tables.columns import end_columns, named_column
-from akgnn.data.tables.ids import checked_ids, in_one, positions, shown
+from akgnn.data.tables.nodes import checked_ids, joined_ids, listed_ids, positions
 from akgnn.data.tables.settings import TableSettings
-from akgnn.data.tables.table import Table, TableSource, is_text, no_text_as_missing
+from akgnn.data.tables.table import (
+    Table,
+    TableSource,
+    empty_as_missing,
+    first_not_numeric,
+    is_text,
+    pa,
+    pc,
+)
 from akgnn.errors import DataError
 from akgnn.graph import Graph
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeTable:
-    """The edges as they were given.
-
-    Attributes:
-        table: Where they came from.
-        source: The id that each starts from.
-        target: The id that it ends in.
-        weight: How much it weighs; None where all weigh 1.
-    """
+    """The edges as their table, kept for messages, has them: ids, and weights unless all are 1."""
 
     table: Table
     source: pa.ChunkedArray
@@ -36,19 +35,14 @@ class EdgeTable:
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """Edges between positions of nodes.
-
-    Attributes:
-        index: The positions of the two ends, in two rows; -1 where the id is unknown.
-        weight: How much each weighs; None where all weigh 1.
-    """
+    """Edges between positions of nodes, which are -1 where an id is unknown."""
 
     index: NDArray[np.int64]
     weight: NDArray[np.float64] | None
 
-    def where(self, kept: NDArray[np.bool_]) -> "Edges":
+    def where(self, mask: NDArray[np.bool_]) -> "Edges":
         """Some of the edges."""
-        return Edges(self.index[:, kept], None if self.weight is None else self.weight[kept])
+        return Edges(self.index[:, mask], None if self.weight is None else self.weight[mask])
 
     def followed_by(self, others: "Edges") -> "Edges":
         """These edges and others, weighted like them."""
@@ -59,7 +53,7 @@ class Edges:
 
     @property
     def is_known(self) -> NDArray[np.bool_]:
-        """Of each edge, whether both its ends are known."""
+        """Whether both ends of each edge are known."""
         return np.asarray((self.index >= 0).all(axis=0))
 
 
@@ -68,7 +62,7 @@ def read_edges(opened: TableSource, settings: TableSettings) -> EdgeTable:
     ends = end_columns(opened, settings.source, settings.target)
     columns = list(ends)
     if settings.weight is not None:
-        columns.append(named_column(opened, settings.weight, "--weight"))
+        columns.append(named_column(opened, settings.weight, "`weight`"))
         if settings.weight in ends:
             raise DataError(
                 f"{opened.name}: {settings.weight!r} holds ids and cannot hold the weights too."
@@ -79,23 +73,50 @@ def read_edges(opened: TableSource, settings: TableSettings) -> EdgeTable:
     return EdgeTable(table, source, target, weight)
 
 
-def place_edges(edges: EdgeTable, ids: pa.ChunkedArray) -> Edges:
-    """Find the ends among the nodes' ids."""
+def read_graph(
+    opened: TableSource,
+    settings: TableSettings,
+    nodes_name: str,
+    ids: pa.ChunkedArray,
+    direction: Direction,
+) -> tuple[Graph, dict[str, str]]:
+    """The graph of an edge table, with what the record of a run says about it."""
+    edges = read_edges(opened, settings)
+    if not len(edges.table):
+        raise DataError(f"{opened.name} has column names but no rows.")
+    ends = find_ends(edges, ids)
+    dropped = int((~ends.is_known).sum())
+    if dropped and settings.unknown_ids == "refuse":
+        raise unknown_ids_error(edges, ends, nodes_name)
+    if dropped == len(edges.table):
+        raise DataError(f"{opened.name}: no edge joins two ids of {nodes_name}.")
+    graph = build_graph(ends.where(ends.is_known) if dropped else ends, len(ids), direction)
+    graph, notes = directed(graph, direction)
+    return graph, {"dropped": f"{dropped} edges to unknown ids", **notes} if dropped else notes
+
+
+def find_ends(edges: EdgeTable, ids: pa.ChunkedArray) -> Edges:
+    """Find the ends of the edges among the nodes' ids."""
     index = np.stack([positions(end, ids) for end in (edges.source, edges.target)])
     return Edges(index, edges.weight)
 
 
-def unknown_ids_error(edges: EdgeTable, placed: Edges, where: str, advice: str) -> DataError:
+def unknown_ids_error(
+    edges: EdgeTable,
+    ends: Edges,
+    nodes: str,
+    advice: str = "add them, or leave such edges out with `unknown_ids='drop'`.",
+) -> DataError:
     """The error about edges to ids that no node has."""
-    row = np.flatnonzero(~placed.is_known)
-    ends = [
-        end.take(pa.array(row[position[row] < 0]))
-        for end, position in zip((edges.source, edges.target), placed.index, strict=True)
+    row = np.flatnonzero(~ends.is_known)
+    missing = [
+        ids.take(pa.array(row[position[row] < 0]))
+        for ids, position in zip((edges.source, edges.target), ends.index, strict=True)
     ]
-    unknown = pc.unique(in_one(*ends))
+    unknown = pc.unique(joined_ids(*missing))
     return DataError(
-        f"{edges.table.name}, first at {edges.table.place_of(int(row[0]))}: {len(row):,} edges "
-        f"mention {len(unknown):,} ids that are not in {where}: {shown(unknown)}; {advice}"
+        f"{edges.table.name}, first at {edges.table.locate(int(row[0]))}: {len(row):,} edges "
+        f"mention {len(unknown):,} ids that are not in {nodes}: {listed_ids(unknown)}; {advice}"
     )
 
 
@@ -115,7 +136,7 @@ def _weights(table: Table, name: str) -> NDArray[np.float64]:
     column = table.column(name)
     kind, types = column.type, pa.types
     if is_text(kind):
-        row = first_no_number(no_text_as_missing(column))
+        row = first_not_numeric(empty_as_missing(column))
         what = "numbers written as text" if row is None else f"{column[row].as_py()!r}"
         where = table.of(name) if row is None else table.at(row, name)
         raise DataError(f"{where}: weights must be numbers, got {what}.")

@@ -1,78 +1,167 @@
 """From a node table and an edge table to `NodeData`, with the ids kept."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from akgnn.data.catalogue import Direction
-from akgnn.data.tables.arrow import pa
-from akgnn.data.tables.assemble import BuiltGraph, TableData, assemble
-from akgnn.data.tables.columns import end_columns
-from akgnn.data.tables.edges import build_graph, place_edges, read_edges, unknown_ids_error
-from akgnn.data.tables.open_table import open_table
-from akgnn.data.tables.prediction import PredictionData, load_for_prediction
-from akgnn.data.tables.settings import TableSettings
-from akgnn.data.tables.table import Table, TableSource
-from akgnn.errors import DataError, UnknownNameError
-
-__all__ = ["PredictionData", "TableData", "load_for_prediction", "load_tables"]
+from akgnn.data.catalogue import Direction, FeatureTransform, check_options
+from akgnn.data.node_data import NodeData, content_sha256
+from akgnn.data.tables.columns import end_columns, feature_columns, node_columns
+from akgnn.data.tables.edges import read_graph
+from akgnn.data.tables.features import build_features, learn_recipe
+from akgnn.data.tables.nodes import (
+    DEFAULT_SPLIT,
+    checked_node_ids,
+    encode_labels,
+    output_ids,
+    split_nodes,
+)
+from akgnn.data.tables.readers import open_table
+from akgnn.data.tables.recipe import ROWS_TO_1, normalises_rows
+from akgnn.data.tables.settings import Missing, TableSettings, UnknownIds
+from akgnn.data.tables.table import TableSource, pa
+from akgnn.errors import DataError
+from akgnn.graph import Graph
 
 
 def load_tables(
+    nodes: Any,
+    edges: Any,
+    *,
+    id: str | None = None,  # noqa: A002
+    label: str | None = None,
+    source: str | None = None,
+    target: str | None = None,
+    weight: str | None = None,
+    columns: str = "*",
+    standardise: bool = False,
+    missing: Missing = "fill",
+    unknown_ids: UnknownIds = "refuse",
+    features: FeatureTransform = "auto",
+    split: str | None = None,
+    split_seed: int = 0,
+    direction: Direction = "symmetrised",
+) -> NodeData:
+    """Read a node table and an edge table, ready for training.
+
+    Both are paths or DataFrames (pandas, polars, pyarrow, …). The arguments to `unknown_ids` are
+    those of `TableSettings`, the others those of `read_tables`.
+    """
+    settings = TableSettings(
+        id=id,
+        label=label,
+        source=source,
+        target=target,
+        weight=weight,
+        columns=columns,
+        standardise=standardise,
+        missing=missing,
+        unknown_ids=unknown_ids,
+    )
+    return read_tables(
+        settings,
+        nodes=nodes,
+        edges=edges,
+        features=features,
+        split=split,
+        split_seed=split_seed,
+        direction=direction,
+    )
+
+
+def read_tables(
     settings: TableSettings,
     *,
     nodes: Any = None,
     edges: Any = None,
+    features: FeatureTransform = "auto",
     split: str | None = None,
     split_seed: int = 0,
     direction: Direction = "symmetrised",
-) -> TableData:
-    """Read a node table and an edge table, ready for training.
+) -> NodeData:
+    """Read tables as settings say.
 
     Args:
         settings: Files, columns and rules.
-        nodes: A DataFrame (pandas, polars, pyarrow, …) or path instead of the settings' file.
-        edges: The same for the edges.
+        nodes: Path or DataFrame in place of the settings' file of nodes.
+        edges: Path or DataFrame in place of the settings' file of edges.
+        features: `raw`, `row-normalised`, or by `auto` what suits the features.
         split: `60/20/20` in per cent, `20-per-class`, or the name of a column that says train,
             val or test; 60/20/20 if not given.
-        split_seed: Of a random split.
-        direction: `symmetrised` counts every edge both ways; `kept` only from source to target.
+        split_seed: Seed of a random split.
+        direction: `symmetrised` counts every edge in both directions, `kept` only from source to
+            target.
+
+    Returns:
+        The data. Node i is row i of the node table; `ids` are as in the table, `recipe` says how
+        columns became features, and `tables` names all columns, as other tables are to be read.
+
+    Raises:
+        DataError: A table cannot be read, or something in it is wrong. The message names the
+            file, the line and the column.
+        UnknownNameError: `features` or `direction` is none of its choices.
     """
-    if direction not in get_args(Direction):
-        raise UnknownNameError("direction", direction, get_args(Direction))
+    check_options(features, direction)
     nodes = settings.nodes if nodes is None else nodes
-    opened = open_table(nodes, "node")
-    links = open_table(settings.edges if edges is None else edges, "edge")
-    source, target = end_columns(links, settings.source, settings.target)
-    settings = replace(settings, source=source, target=target)
-
-    def graph_of(table: Table, ids: pa.ChunkedArray) -> BuiltGraph:
-        return _graph(links, settings, table, ids, direction)
-
+    edges = settings.edges if edges is None else edges
+    node_source, edge_source = open_table(nodes, "node"), open_table(edges, "edge")
+    start, end = end_columns(edge_source, settings.source, settings.target)
+    settings = replace(settings, nodes=_file(nodes), edges=_file(edges), source=start, target=end)
     name = Path(nodes).stem if isinstance(nodes, str | Path) else "tables"
-    return assemble(opened, graph_of, settings, name=name, split=split, split_seed=split_seed)
+
+    def graph_of(ids: pa.ChunkedArray) -> tuple[Graph, dict[str, str]]:
+        return read_graph(edge_source, settings, node_source.name, ids, direction)
+
+    return read_node_data(name, node_source, settings, graph_of, features, split, split_seed)
 
 
-def _graph(
-    links: TableSource,
+def read_node_data(
+    name: str,
+    opened: TableSource,
     settings: TableSettings,
-    nodes: Table,
-    ids: pa.ChunkedArray,
-    direction: Direction,
-) -> BuiltGraph:
-    edges = read_edges(links, settings)
-    if not len(edges.table):
-        raise DataError(f"{links.name} has column names but no rows.")
-    placed = place_edges(edges, ids)
-    known = placed.is_known
-    dropped = len(known) - int(known.sum())
-    if dropped and settings.unknown_ids == "refuse":
-        advice = "add them, or leave such edges out with --unknown-ids drop."
-        raise unknown_ids_error(edges, placed, nodes.name, advice)
-    if dropped == len(known):
-        raise DataError(f"{links.name}: no edge joins two ids of {nodes.name}.")
-    graph = build_graph(placed.where(known) if dropped else placed, len(ids), direction)
-    notes = {"dropped": f"{dropped} edges to unknown ids"} if dropped else {}
-    if direction == "kept" and not graph.is_symmetric:
-        notes["direction"] = "kept"
-    return BuiltGraph(graph, notes)
+    graph_of: Callable[[pa.ChunkedArray], tuple[Graph, dict[str, str]]],
+    features: FeatureTransform,
+    split: str | None,
+    split_seed: int,
+) -> NodeData:
+    """The data of a node table, under this name.
+
+    `graph_of` makes the graph of the nodes' ids, with what the record of a run says about it.
+    """
+    split = DEFAULT_SPLIT if split is None else split
+    parts = node_columns(opened, settings, split)
+    columns = feature_columns(opened, settings.columns, parts)
+    table = opened.read([*parts, *columns], text=parts)
+    if not len(table):
+        raise DataError(f"{table.name} has column names but no rows.")
+    id_name, label = list(parts)[:2]
+    ids = checked_node_ids(table, id_name)
+    y, class_names = encode_labels(table, label)
+    graph, notes = graph_of(ids)
+    recipe, typed = learn_recipe(
+        table, columns, standardise=settings.standardise, missing=settings.missing
+    )
+    raw = build_features(recipe, typed, graph)
+    sha256 = content_sha256(raw, y, graph, class_names)
+    source = {"origin": "tables", "features": recipe.in_words, "sha256": sha256, **notes}
+    if normalises_rows(raw, features):
+        recipe = replace(recipe, normalise_rows=True)
+        source["rows"] = ROWS_TO_1
+    return NodeData(
+        name=name,
+        x=recipe.finish(raw),
+        y=y,
+        graph=graph,
+        split=split_nodes(table, label, y, class_names, split, split_seed),
+        class_names=class_names,
+        source=source,
+        ids=output_ids(table, id_name),
+        recipe=recipe,
+        tables=replace(settings, id=id_name, label=label),
+    )
+
+
+def _file(table: Any) -> str:
+    """The whole path of a file, so that it is found from any folder; nothing for a DataFrame."""
+    return str(Path(table).absolute()) if isinstance(table, str | Path) else ""

@@ -2,14 +2,17 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 from unicodedata import category
 
 from torch import Tensor
 
+from akgnn.codec import number, to_json
 from akgnn.csr import CSR
+from akgnn.data.catalogue import FeatureTransform
 from akgnn.data.tables.settings import Missing
+from akgnn.data.transforms import rows_to_1
 from akgnn.errors import DataError
 from akgnn.graph import Graph
 
@@ -17,20 +20,15 @@ if TYPE_CHECKING:
     from akgnn.data.tables.table import Table
 
 MOST_CATEGORIES = 1000
+ROWS_TO_1 = "sum to 1"
+"""What the record of tables says under `rows` where features were divided by their row's sum."""
 # What stands in for features where there are none.
 STRUCTURE = ("1", "log(1 + degree)")
 
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """A column of numbers: the feature is (value - mean) / scale.
-
-    Attributes:
-        name: Of the column.
-        fill: What a missing number is taken for.
-        mean: What is subtracted.
-        scale: What is divided by.
-    """
+    """A column of numbers: the feature is (value - mean) / scale, a missing value being `fill`."""
 
     name: str
     fill: float
@@ -53,12 +51,7 @@ class NumberColumn:
 
 @dataclass(frozen=True)
 class CategoryColumn:
-    """A column of categories: a feature for each, 1 where it stands there; else all are 0.
-
-    Attributes:
-        name: Of the column.
-        categories: The texts that have a feature, sorted.
-    """
+    """A column of categories: a feature for each, sorted, 1 where it stands there; else 0."""
 
     name: str
     categories: tuple[str, ...]
@@ -87,15 +80,18 @@ class FeatureRecipe:
     """Which columns become which features, and by which numbers.
 
     Attributes:
-        columns: In the order of their features. Without any, two features of the graph stand in:
-            a constant 1 and log(1 + degree). Both mean the same for new nodes, which ids do not.
+        columns: The columns in the order of their features. Without any, two features of the graph
+            stand in: a constant 1 and log(1 + degree). Both mean the same for new nodes, which ids
+            do not.
         missing: Whether a missing value is filled in or refused.
         is_sparse: Whether the features are kept as CSR, since most of them are 0.
+        normalise_rows: Whether the features of each node are divided by their sum at the end.
     """
 
     columns: tuple[NumberColumn | CategoryColumn, ...]
     missing: Missing = "fill"
     is_sparse: bool = False
+    normalise_rows: bool = False
 
     def __post_init__(self) -> None:
         names = self.column_names
@@ -103,8 +99,9 @@ class FeatureRecipe:
             raise DataError("A column stands in the recipe twice.")
         if self.missing not in get_args(Missing):
             raise DataError(f"missing must be fill or refuse, got {self.missing!r}.")
-        if type(self.is_sparse) is not bool:
-            raise DataError(f"is_sparse must be true or false, got {self.is_sparse!r}.")
+        for name, value in (("is_sparse", self.is_sparse), ("normalise_rows", self.normalise_rows)):
+            if type(value) is not bool:
+                raise DataError(f"{name} must be true or false, got {value!r}.")
 
     @property
     def column_names(self) -> list[str]:
@@ -125,7 +122,7 @@ class FeatureRecipe:
 
     @property
     def in_words(self) -> str:
-        """The treatment, for the record of a run."""
+        """What is done to each column, for the record of a run."""
         if not self.columns:
             return "none in the table; a constant 1 and log(1 + degree) stand in"
         numbers = [column for column in self.columns if isinstance(column, NumberColumn)]
@@ -140,45 +137,49 @@ class FeatureRecipe:
         return f"{'; '.join(parts)}; missing values: {self.missing}"
 
     def apply(self, table: "Table", graph: Graph) -> Tensor | CSR:
-        """The features of a node table, one row a node.
-
-        Args:
-            table: Its columns are found by their names, in any order; others are not looked at.
-            graph: Of the same nodes; its degrees stand in where there are no columns.
-        """
+        """The features of a node table, whose columns are found by their names."""
         from akgnn.data.tables.features import build_features, typed_columns
 
         return build_features(self, typed_columns(self, table), graph)
+
+    def finish(self, x: Tensor | CSR) -> Tensor | CSR:
+        """The last step, on features that are made of the columns."""
+        return rows_to_1(x) if self.normalise_rows else x
 
     def to_dict(self) -> dict[str, Any]:
         """The recipe as JSON can hold it."""
         return {
             "missing": self.missing,
             "is_sparse": self.is_sparse,
-            "columns": [_entry(column) for column in self.columns],
+            "normalise_rows": self.normalise_rows,
+            "columns": to_json(self.columns),
         }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "FeatureRecipe":
-        """The recipe that `to_dict` wrote; a `ValueError`, `KeyError` or `TypeError` otherwise."""
+        """The recipe that `to_dict` wrote; a ValueError, KeyError or TypeError if it is none."""
         if not isinstance(content["columns"], list):
             raise DataError("The columns of a recipe must be a list.")
         columns = tuple(_column(entry) for entry in content["columns"])
-        return cls(columns, content["missing"], content["is_sparse"])
+        # Earlier versions did not keep it here.
+        normalise_rows = content.get("normalise_rows", False)
+        return cls(columns, content["missing"], content["is_sparse"], normalise_rows)
 
 
-def _entry(column: NumberColumn | CategoryColumn) -> dict[str, Any]:
-    if isinstance(column, NumberColumn):
-        return asdict(column)
-    # A list, as it comes back from JSON.
-    return {"name": column.name, "categories": list(column.categories)}
+def normalises_rows(x: Tensor | CSR, features: FeatureTransform) -> bool:
+    """Whether each row is to be divided by its sum; `auto` does it to counts of words and the like.
+
+    These are features with many zeros, and so sparse, and no negative numbers.
+    """
+    if features != "auto":
+        return features == "row-normalised"
+    return isinstance(x, CSR) and (x.value is None or not bool((x.value < 0).any()))
 
 
 def _column(entry: Mapping[str, Any]) -> NumberColumn | CategoryColumn:
     if "categories" not in entry:
-        numbers = (entry[name] for name in ("fill", "mean", "scale"))
-        # JSON of another hand may write 0 for 0.0.
-        return NumberColumn(entry["name"], *(float(n) if type(n) is int else n for n in numbers))
+        fill, mean, scale = (number(entry[name], name) for name in ("fill", "mean", "scale"))
+        return NumberColumn(entry["name"], fill, mean, scale)
     if not isinstance(entry["categories"], list):
         raise DataError(f"The categories of {entry['name']!r} must be a list.")
     return CategoryColumn(entry["name"], tuple(entry["categories"]))

@@ -1,12 +1,15 @@
 """Which files and columns make the graph, and by which rules."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from akgnn.settings import Settings
 
 Missing = Literal["fill", "refuse"]
 UnknownIds = Literal["refuse", "drop"]
+# Names that records of earlier versions have.
+_RENAMED = {"features": "columns"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,9 +26,10 @@ class TableSettings(Settings):
         target: Column with the id that it ends in; if not given one called `target`, `dst` or
             `to`, else the second.
         weight: Column of the edges' weights; if not given every edge weighs 1.
-        features: Names and shell patterns of the columns that become features, separated by
+        columns: Names and shell patterns of the columns that become features, separated by
             commas; `!pattern` leaves columns out. Ids, labels and the split never are features.
-        standardise: Whether numeric features are shifted and scaled to mean 0 and deviation 1.
+        standardise: Whether numeric features are shifted and scaled to mean 0 and standard
+            deviation 1.
         missing: `fill` puts the column's mean for a missing number and no category for a missing
             text; `refuse` makes missing values an error.
         unknown_ids: Whether an edge to an id that no node has is an error or is dropped.
@@ -38,7 +42,12 @@ class TableSettings(Settings):
     source: str | None = None
     target: str | None = None
     weight: str | None = None
-    features: str = "*"
+    columns: str = "*"
     standardise: bool = False
     missing: Missing = "fill"
     unknown_ids: UnknownIds = "refuse"
+
+
+def renamed_table_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Table settings of a record under the names that `TableSettings` has today."""
+    return {_RENAMED.get(name, name): value for name, value in values.items()}

@@ -1,15 +1,30 @@
 """A table together with where it came from, so that a message can name file, line and column."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from akgnn.data.tables.arrow import pa, pc
-from akgnn.errors import DataError
+from akgnn.errors import DataError, MissingExtraError
+
+try:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+except ImportError as error:
+    raise MissingExtraError("Reading tables", "tables") from error
+
+# The modules that hold tables take pyarrow from here, so that one message says what to install.
+__all__ = ["Table", "TableSource", "in_memory", "pa", "pc"]
 
 # Longer texts are no ids, labels or categories; most often a quote was left open.
 _LONGEST_TEXT = 1000
 _CONTROL = r"\p{Cc}"
+NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+
+
+def row_number(row: int) -> str:
+    """What to call a row of a table that has no lines."""
+    return f"row {row} (counted from 0)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,12 +34,12 @@ class Table:
     Attributes:
         name: Its file, or what to call it.
         content: The columns.
-        place_of: Where a row stands, such as `line 7`, given its number from 0 on.
+        locate: Names the line or row of a record, such as `line 7`, given its index from 0 on.
     """
 
     name: str
     content: pa.Table
-    place_of: Callable[[int], str]
+    locate: Callable[[int], str] = row_number
 
     def __len__(self) -> int:
         return int(self.content.num_rows)
@@ -37,7 +52,7 @@ class Table:
 
     def at(self, row: int, column: str) -> str:
         """The words that begin a message about a cell."""
-        return f"{self.name}, {self.place_of(row)}, column {column!r}"
+        return f"{self.name}, {self.locate(row)}, column {column!r}"
 
     def of(self, column: str) -> str:
         """The words that begin a message about a column."""
@@ -47,10 +62,8 @@ class Table:
         """Refuse texts that no terminal should show, or that are too long to be names."""
         row = first_true(pc.match_substring_regex(column, _CONTROL))
         if row is not None:
-            text = column[row].as_py()[:40]
-            raise DataError(
-                f"{self.at(row, name)}: {text!r} holds a control character; take it out."
-            )
+            where, text = self.at(row, name), column[row].as_py()[:40]
+            raise DataError(f"{where}: {text!r} holds a control character; take it out.")
         row = first_true(pc.greater(pc.utf8_length(column), _LONGEST_TEXT))
         if row is not None:
             length = len(column[row].as_py())
@@ -62,19 +75,19 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class TableSource:
-    """A table whose column names are known and whose rows are read when it is said which columns.
+    """A table whose column names are known, and whose rows are read once columns are chosen.
 
     Attributes:
         name: Its file, or what to call it.
         columns: The names of its columns.
         read_columns: Reads some columns, given their names and those that must stay text.
-        place_of: Where a row stands, given its number from 0 on.
+        locate: Names the line or row of a record, given its index from 0 on.
     """
 
     name: str
     columns: tuple[str, ...]
     read_columns: Callable[[Sequence[str], Collection[str]], pa.Table]
-    place_of: Callable[[int], str]
+    locate: Callable[[int], str] = row_number
 
     def __post_init__(self) -> None:
         if not self.columns:
@@ -98,25 +111,20 @@ class TableSource:
                 )
 
     def read(self, columns: Sequence[str], text: Collection[str] = ()) -> Table:
-        """The rows, with these columns only; of files without types, `text` stay as written."""
+        """Read these columns; where a file has no types, those in `text` stay as written."""
         content = self.read_columns(columns, text)
         try:
             # Some readers take any bytes for text.
             content.validate(full=True)
         except pa.ArrowInvalid as error:
             raise DataError(f"{self.name} is damaged ({in_one_line(error)}).") from error
-        return Table(self.name, content, self.place_of)
+        return Table(self.name, content, self.locate)
 
 
-def in_memory(
-    name: str, table: pa.Table, place_of: Callable[[int], str] | None = None
-) -> TableSource:
+def in_memory(name: str, table: pa.Table, locate: Callable[[int], str] = row_number) -> TableSource:
     """A table that has been read already."""
-
-    def read(columns: Sequence[str], text: Collection[str]) -> pa.Table:
-        return table.select(list(columns))
-
-    return TableSource(name, tuple(table.schema.names), read, place_of or row_number)
+    names = tuple(table.schema.names)
+    return TableSource(name, names, lambda columns, text: table.select(list(columns)), locate)
 
 
 def in_one_line(error: Exception) -> str:
@@ -125,9 +133,16 @@ def in_one_line(error: Exception) -> str:
     return " ".join(words)[:300].rstrip(".")
 
 
-def row_number(row: int) -> str:
-    """Where a row stands in a table that has no lines."""
-    return f"row {row} (counted from 0)"
+@contextmanager
+def values_of_one_kind(where: str) -> Iterator[None]:
+    """Inside, values that pyarrow cannot put into one column are refused by name."""
+    try:
+        yield
+    except (pa.ArrowException, OverflowError) as error:
+        raise DataError(
+            f"{where}: values of one kind are needed, all text or all numbers of 64 bits "
+            f"({in_one_line(error)})."
+        ) from error
 
 
 def first_true(column: Any) -> int | None:
@@ -136,13 +151,18 @@ def first_true(column: Any) -> int | None:
     return None if row < 0 else int(row)
 
 
+def first_not_numeric(texts: pa.ChunkedArray) -> int | None:
+    """The first row with a text that is not written as a number."""
+    return first_true(pc.invert(pc.match_substring_regex(texts, NUMBER)))
+
+
 def is_text(kind: pa.DataType) -> bool:
     """Whether a column of this type holds text."""
     types = pa.types
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
-def no_text_as_missing(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def empty_as_missing(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A column of text in which empty cells are missing."""
     column = column.cast(pa.large_string())
     return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.large_string()), column)

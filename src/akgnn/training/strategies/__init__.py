@@ -1,1 +1,1 @@
-"""Ways of training a model other than plain cross-entropy on the whole graph."""
+"""Strategies: how a model is trained, from plain cross-entropy on the whole graph to others."""

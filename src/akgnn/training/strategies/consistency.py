@@ -2,17 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from akgnn.data.node_data import NodeData
+from akgnn.layers.dropout import DropoutKey
 from akgnn.ops.dropout import Noise
 from akgnn.settings import Settings, count, non_negative, positive
 from akgnn.training.strategies.supervised import training_loss
-
-# Edge augmentation has this place too; the two never run together.
-_PASSES = 15_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +21,7 @@ class ConsistencySettings(Settings):
     Attributes:
         passes: Number S of passes with masks of their own.
         temperature: T of the sharpening; 1 leaves the mean as it is, towards 0 it becomes certain.
-        weight: Of the consistency loss beside the cross-entropy.
+        weight: Weight of the consistency loss beside the cross-entropy.
     """
 
     passes: int = count(4, most=1000)
@@ -44,6 +43,8 @@ class Consistency:
     over all N nodes, labelled or not; no gradient flows through the sharpened mean.
     """
 
+    takes_replicas: ClassVar[bool] = True
+
     def __init__(self, settings: ConsistencySettings | None = None) -> None:
         self.settings = settings or ConsistencySettings()
 
@@ -52,7 +53,7 @@ class Consistency:
         settings = self.settings
         passes = [
             # Other masks in every pass of the epoch.
-            model(data.x, data.graph, Noise(noise.key(_PASSES + number), noise.step))
+            model(data.x, data.graph, Noise(noise.key(DropoutKey.PASS_SEED + number), noise.step))
             for number in range(settings.passes)
         ]
         supervised = torch.stack([training_loss(logits, data) for logits in passes]).mean(0)
@@ -66,7 +67,7 @@ def inconsistency(predictions: Tensor, temperature: float) -> Tensor:
     Args:
         predictions: Probabilities, shape (passes, nodes, classes), or (passes, replicas, nodes,
             classes).
-        temperature: Of the sharpening.
+        temperature: T of the sharpening.
     """
     target = sharpened(predictions.detach().mean(0), temperature)
     return (predictions - target).square().sum(-1).mean((0, -1))

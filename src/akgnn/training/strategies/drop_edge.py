@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from akgnn.data.node_data import NodeData
+from akgnn.layers.dropout import DropoutKey
 from akgnn.ops.dropout import Noise
 from akgnn.ops.sampling import sample_edges
 from akgnn.settings import Settings, positive
 from akgnn.training.strategies.supervised import training_loss
-
-_PLACE = 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,5 +35,7 @@ class DropEdge:
 
     def losses(self, model: nn.Module, data: NodeData, noise: Noise) -> Iterator[Tensor]:
         """One loss; the model normalises the reduced graph by its own degrees."""
-        graph = sample_edges(data.graph, min(self.settings.keep, 1.0), noise.key(_PLACE))
+        graph = sample_edges(
+            data.graph, min(self.settings.keep, 1.0), noise.key(DropoutKey.DROP_EDGE)
+        )
         yield training_loss(model(data.x, graph, noise), data)

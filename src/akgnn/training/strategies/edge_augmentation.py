@@ -13,17 +13,15 @@ from akgnn.data.node_data import NodeData
 from akgnn.data.transforms import dense_features
 from akgnn.errors import SettingsError
 from akgnn.hashing import Key
-from akgnn.layers.gcn_conv import GCNConv
+from akgnn.layers.dropout import DropoutKey
 from akgnn.models.gaugo import GAugO
-from akgnn.models.gcn import GCN
+from akgnn.models.gcn import GCN, GCNConv
 from akgnn.ops.dropout import Noise
 from akgnn.ops.pairs import AllPairs, ListedPairs, Matrix, Pairs
-from akgnn.ops.straight_through import straight_through_bernoulli
+from akgnn.ops.sampling import straight_through_bernoulli
 from akgnn.settings import Settings, non_negative, positive, share, whole
 from akgnn.training.strategies.supervised import training_loss
 
-# Consistency training has the first place too; the two never run together.
-_EDGES, _OTHERS, _PRETRAINING = 15_000_000, 16_000_000, 17_000_000
 # Instead of a maximum of 0, where the edge predictor gives nothing but zeros.
 _SMALLEST = 1e-12
 
@@ -35,7 +33,7 @@ class EdgeAugmentationSettings(Settings):
     Attributes:
         alpha: Share of the learned probabilities; the rest is the graph as it is.
         beta: Weight of the edge predictor's own loss.
-        temperature: Of the relaxed sample that the gradient is taken of.
+        temperature: Temperature of the relaxed sample that the gradient is taken of.
         edge_epochs: Steps that train the edge predictor alone, in the first epoch.
         class_epochs: Steps that train the classifier alone, in the first epoch.
         candidates: Pairs that may become edges: 0 for all; or the edges and, of each node, so many
@@ -86,10 +84,10 @@ class EdgeAugmentation:
     ) -> Iterator[Tensor]:
         for step in range(self.settings.edge_epochs):
             z = model.encoder(data.x, data.graph)
-            yield edge_loss(z, pairs, pairs.inner(z), noise.key(_PRETRAINING + step))
+            yield edge_loss(z, pairs, pairs.inner(z), noise.key(DropoutKey.PRETRAINING + step))
         for step in range(self.settings.class_epochs):
             # Other masks in every step of the epoch.
-            own = Noise(noise.key(_PRETRAINING + step), noise.step)
+            own = Noise(noise.key(DropoutKey.PRETRAINING + step), noise.step)
             yield training_loss(model(data.x, data.graph, own), data)
 
     def _joint(self, model: GAugO, data: NodeData, pairs: Pairs, noise: Noise) -> Tensor:
@@ -97,9 +95,11 @@ class EdgeAugmentation:
         z = model.encoder(data.x, data.graph)
         inner = pairs.inner(z)
         p = edge_probabilities(z, pairs, inner, settings.alpha)
-        sample = straight_through_bernoulli(p, settings.temperature, noise.key(_EDGES))
+        sample = straight_through_bernoulli(
+            p, settings.temperature, noise.key(DropoutKey.SAMPLED_EDGES)
+        )
         logits = classify(model.classifier, data.x, pairs.symmetric(sample), noise)
-        own_loss = edge_loss(z, pairs, inner, noise.key(_OTHERS))
+        own_loss = edge_loss(z, pairs, inner, noise.key(DropoutKey.OTHER_PAIRS))
         return training_loss(logits, data) + settings.beta * own_loss
 
     def _pairs(self, data: NodeData) -> Pairs:

@@ -12,13 +12,11 @@ from akgnn.csr import CSR
 from akgnn.data.node_data import NodeData
 from akgnn.errors import SettingsError
 from akgnn.hashing import Key
-from akgnn.layers.gcn_conv import GCNConv
-from akgnn.models.gcn import GCN
+from akgnn.layers.dropout import DropoutKey
+from akgnn.models.gcn import GCN, GCNConv
 from akgnn.ops.dropout import Noise, hashed
 from akgnn.settings import Settings, count
 from akgnn.training.metrics import cross_entropy
-
-_BATCHES, _NODES = 11_000_000, 12_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,11 +53,13 @@ class LayerSampling:
         matrix = data.graph.renormalised
         q = importance(matrix)
         train = data.split.train
-        shuffled = train[torch.argsort(hashed(len(train), noise.key(_BATCHES), train.device))]
+        shuffled = train[
+            torch.argsort(hashed(len(train), noise.key(DropoutKey.BATCHES), train.device))
+        ]
         for number, batch in enumerate(shuffled.split(self.settings.batch_size)):
-            sample = draw(q, self.settings.sample_size, noise.key(_NODES + number))
+            sample = draw(q, self.settings.sample_size, noise.key(DropoutKey.BATCH_NODES + number))
             # Other masks in every batch of the epoch.
-            own = Noise(noise.key(number), noise.step)
+            own = Noise(noise.key(DropoutKey.BATCH_SEED + number), noise.step)
             logits = _sampled_forward(model, data, own, matrix, batch, sample, q)
             yield cross_entropy(logits, data.y[batch], data.class_weight)
 
@@ -85,9 +85,9 @@ def estimate_rows(matrix: CSR, rows: Tensor, sample: Tensor, q: Tensor) -> Tenso
     assert matrix.value is not None
     dense = torch.zeros(len(rows), matrix.shape[1], dtype=matrix.value.dtype, device=matrix.device)
     rowptr = matrix.pattern.rowptr.long()
-    for place, row in enumerate(rows.tolist()):
+    for index, row in enumerate(rows.tolist()):
         entries = slice(int(rowptr[row]), int(rowptr[row + 1]))
-        dense[place, matrix.pattern.col[entries].long()] = matrix.value[entries]
+        dense[index, matrix.pattern.col[entries].long()] = matrix.value[entries]
     return dense[:, sample] / (len(sample) * q[sample])
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from akgnn.errors import UnknownNameError
+from akgnn.errors import SettingsError, UnknownNameError
 from akgnn.settings import Settings
 from akgnn.training.strategies.consistency import Consistency, ConsistencySettings
 from akgnn.training.strategies.drop_edge import DropEdge, DropEdgeSettings
@@ -22,7 +22,12 @@ from akgnn.training.strategies.virtual_adversarial import (
 
 @dataclass(frozen=True)
 class StrategyEntry:
-    """How a strategy is made, and the class of its settings."""
+    """What is known of a strategy before it is built.
+
+    Attributes:
+        build: Makes the strategy from its settings.
+        settings: The class of its settings.
+    """
 
     build: Callable[[Any], Strategy]
     settings: type[Settings]
@@ -36,6 +41,17 @@ STRATEGIES = {
     "layer-sampling": StrategyEntry(LayerSampling, LayerSamplingSettings),
     "virtual-adversarial": StrategyEntry(VirtualAdversarial, VirtualAdversarialSettings),
 }
+
+
+def register_strategy(name: str, entry: StrategyEntry) -> None:
+    """Add a strategy of one's own: presets, settings and `akgnn train --set` then know it.
+
+    Raises:
+        SettingsError: The name is taken.
+    """
+    if name in STRATEGIES:
+        raise SettingsError(f"There is a strategy called {name!r} already.")
+    STRATEGIES[name] = entry
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,13 @@ from akgnn.data.node_data import NodeData
 from akgnn.errors import SettingsError
 from akgnn.graph import Graph
 from akgnn.hashing import Key
-from akgnn.layers.dropout import Dropout
-from akgnn.layers.gcn_conv import GCNConv
-from akgnn.models.gcn import GCN
+from akgnn.layers.dropout import Dropout, DropoutKey
+from akgnn.models.gcn import GCN, GCNConv
 from akgnn.ops.adaptive import adaptive_propagate
 from akgnn.ops.dropout import Noise, dropout, hashed, hashed_at
 from akgnn.settings import Settings, count, non_negative, positive
 from akgnn.training.strategies.supervised import training_loss
 
-_ORDER, _DIRECTIONS = 13_000_000, 14_000_000
 _NUMBERS_AT_ONCE = 2**16
 
 
@@ -61,7 +59,7 @@ class VirtualAdversarial:
         if not isinstance(model, GCN):
             raise SettingsError("Virtual adversarial training is written for a GCN.")
         settings = self.settings
-        order = noise.key(_ORDER)
+        order = noise.key(DropoutKey.NODE_ORDER)
         nodes, field = spread_nodes(data.graph, settings.num_nodes, settings.hops, order)
         # Nothing outside the receptive fields moves a prediction inside, so R has their rows only.
         rows = (field >= 0).nonzero().squeeze(1)
@@ -76,7 +74,7 @@ class VirtualAdversarial:
             return F.kl_div(moved[nodes].log_softmax(1), target, reduction="batchmean")
 
         direction = random_directions(
-            rows, data.graph.num_nodes, first.linear.weight, noise.key(_DIRECTIONS)
+            rows, data.graph.num_nodes, first.linear.weight, noise.key(DropoutKey.DIRECTIONS)
         ).mul_(settings.probe)
         (gradient,) = torch.autograd.grad(
             divergence(direction.requires_grad_(), transformed.detach()), direction
@@ -99,7 +97,7 @@ def _from_first(model: GCN, transformed: Tensor, graph: Graph, noise: Noise) -> 
 def _dropped(model: GCN, perturbation: Tensor, rows: Tensor, noise: Noise) -> Tensor:
     """The perturbation under the mask that the features of its rows have."""
     drop = cast(Dropout, model.drops[0])
-    return dropout(perturbation, drop.rate, noise.key(drop.place), rows)
+    return dropout(perturbation, drop.rate, noise.key(drop.key), rows)
 
 
 def spread_nodes(graph: Graph, number: int, hops: int, key: Key) -> tuple[Tensor, Tensor]:
@@ -137,7 +135,7 @@ def unit_fields(gradient: Tensor, field: Tensor, number: int) -> Tensor:
     Args:
         gradient: One row a node.
         field: The number of the field that each row lies in.
-        number: Of fields.
+        number: Number of fields.
     """
     squares = gradient.square().sum(1)
     length = squares.new_zeros(number).index_add_(0, field, squares).sqrt()
@@ -152,8 +150,8 @@ def random_directions(rows: Tensor, num_nodes: int, weight: Tensor, key: Key) ->
 
     Args:
         rows: Numbers of the nodes.
-        num_nodes: Of the graph.
-        weight: Of the first layer, for the number of features and the dtype.
+        num_nodes: Number of nodes of the graph.
+        weight: Weight of the first layer, for the number of features and the dtype.
         key: From `Noise.key`.
     """
     width = weight.size(0)
@@ -162,10 +160,10 @@ def random_directions(rows: Tensor, num_nodes: int, weight: Tensor, key: Key) ->
     # Block by block, so that words and numbers never leave the cache.
     size = max(1, _NUMBERS_AT_ONCE // width) if out.device.type == "cpu" else max(1, len(rows))
     for part, nodes in zip(out.split(size), rows.split(size), strict=True):
-        places = nodes.unsqueeze(1) * width + channel
+        indices = nodes.unsqueeze(1) * width + channel
         first, second = (
             hashed_at(half, key).bitwise_and_(2**24 - 1).to(out.dtype).add_(0.5).div_(2**24)
-            for half in (places, places + num_nodes * width)
+            for half in (indices, indices + num_nodes * width)
         )
         radius = first.log_().mul_(-2).sqrt_()
         part.copy_(F.normalize(radius.mul_(second.mul_(2 * torch.pi).cos_()), dim=1))

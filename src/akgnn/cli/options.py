@@ -1,0 +1,145 @@
+"""Every option that several commands have, declared once, and what follows from options."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from akgnn.errors import SettingsError
+
+if TYPE_CHECKING:
+    from akgnn.data.node_data import NodeData
+    from akgnn.data.tables.settings import TableSettings
+    from akgnn.runs.folder import RunFolder
+    from akgnn.runs.plan import RunPlan
+
+_PANEL = "Your own tables"
+# Features beyond this drown the others, and saturate what is learned from them.
+_LARGE = 30
+
+
+def _table(text: str, *names: str) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel=_PANEL)
+
+
+Dataset = Annotated[str | None, typer.Option(help="Data set; `akgnn datasets` lists them.  [cora]")]
+Nodes = Annotated[Path | None, _table("File of nodes: CSV, TSV, Parquet, JSON lines.")]
+Edges = Annotated[Path | None, _table("File of edges.")]
+Label = Annotated[str | None, _table("Column of classes, empty where unknown.  [label]")]
+Id = Annotated[str | None, _table("Column of ids.  [id, else the first]", "--id")]
+Source = Annotated[str | None, _table("Column where an edge starts.  [the first]")]
+Target = Annotated[str | None, _table("Column where it ends.  [the second]")]
+Weight = Annotated[str | None, _table("Column of edge weights.  [all weigh 1]")]
+Columns = Annotated[str | None, _table("Feature columns, such as 'age,word_*,!word_the'.  [all]")]
+Standardise = Annotated[
+    bool | None, _table("Scale numbers to mean 0, standard deviation 1.", "--standardise")
+]
+Missing = Annotated[str | None, _table("Missing values: fill or refuse.  [fill]")]
+UnknownIds = Annotated[str | None, _table("Edges to ids without a node: refuse or drop.  [refuse]")]
+Config = Annotated[Path | None, typer.Option(help="Settings file; `akgnn init` writes one.")]
+Split = Annotated[
+    str | None,
+    typer.Option(
+        help="public, public-3, 20-per-class, 60/20/20, fold-0-of-5, or a column of your nodes.  "
+        "[the data set's own; 60/20/20]"
+    ),
+]
+SplitSeed = Annotated[int | None, typer.Option(help="Seed of a random split.  [0]")]
+Features = Annotated[str | None, typer.Option(help="auto, raw or row-normalised.  [auto]")]
+Direction = Annotated[
+    str | None,
+    typer.Option(help="symmetrised, or kept: the data's own directions.  [symmetrised]"),
+]
+Preset = Annotated[
+    str | None, typer.Option(help="Settings by name.  [paper; any-graph for your own tables]")
+]
+Seed = Annotated[int | None, typer.Option(help="Seed of the initial weights and dropout.  [0]")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")]
+DataRoot = Annotated[Path | None, typer.Option(help="Folder of other data sets.  [$AKGNN_DATA]")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+RunFolderArgument = Annotated[Path, typer.Argument(help="Folder of a finished run.")]
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """The options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def parsed_changes(changes: Sequence[str]) -> dict[str, str]:
+    """What `--set` says, given as NAME=VALUE each."""
+    pairs = [change.partition("=") for change in changes]
+    for name, equals, _ in pairs:
+        if not (name and equals):
+            raise SettingsError(f"Write --set NAME=VALUE, such as num_layers=8; got {name!r}.")
+    return {name: value for name, _, value in pairs}
+
+
+def decide_plan(
+    run: Mapping[str, Any],
+    tables: Mapping[str, Any],
+    config: Path | None,
+    changes: Mapping[str, str],
+) -> "RunPlan":
+    """The plan of a new run: what the options say, over what a settings file says."""
+    from akgnn.runs.config import Config, read_config
+    from akgnn.runs.plan import RunPlan
+
+    file = Config() if config is None else read_config(config)
+    own = table_settings(tables, file.tables)
+    return RunPlan.decide({**file.run, **run}, changes, by_kind=file.preset, tables=own)
+
+
+def resumed_plan(
+    folders: Sequence["RunFolder | None"],
+    run: Mapping[str, Any],
+    tables: Mapping[str, Any],
+    changes: Mapping[str, str],
+) -> "RunPlan | None":
+    """The plan of the first run in these folders, which the options may repeat; None without."""
+    from akgnn.runs.run import plan_of
+
+    for folder in folders:
+        if folder is not None and folder.holds_run():
+            return plan_of(folder, folder.read()).updated(run, changes, _with_paths(tables))
+    return None
+
+
+def table_settings(options: Mapping[str, Any], config: Mapping[str, Any]) -> "TableSettings | None":
+    """What the options say of tables, over what a settings file says; None if neither does.
+
+    Files are kept with their whole path, so that the run can be used from any folder.
+    """
+    from akgnn.data.tables.settings import TableSettings
+
+    values = {**config, **_with_paths(options)}
+    if not values:
+        return None
+    for name in ("nodes", "edges"):
+        if not values.get(name):
+            raise SettingsError(f"Your own tables need --nodes and --edges; --{name} is missing.")
+    return TableSettings.from_mapping(values)
+
+
+def _with_paths(options: Mapping[str, Any]) -> dict[str, Any]:
+    files = {
+        name: str(Path(options[name]).absolute()) for name in ("nodes", "edges") if name in options
+    }
+    return {**options, **files}
+
+
+def scale_hint(data: "NodeData") -> str | None:
+    """A line about the feature with the largest numbers, where they are too large to learn from."""
+    from torch import Tensor
+
+    if data.recipe is None or not isinstance(data.x, Tensor):
+        return None
+    largest = data.x.abs().amax(0)
+    feature = int(largest.argmax())
+    if float(largest[feature]) <= _LARGE:
+        return None
+    name = data.recipe.feature_names[feature]
+    return (
+        f"Column {name!r} holds numbers as large as {float(largest[feature]):,.6g}; networks learn "
+        "best from numbers of about 1. --standardise scales them."
+    )

@@ -1,0 +1,312 @@
+"""How commands show things: JSON, tables, and what a training came to."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from akgnn.files import json_text
+
+if TYPE_CHECKING:
+    from akgnn.runs.run import DataFacts, Run
+    from akgnn.tuning.auto import Choice
+
+# More lines than this would hide the rest; `akgnn inspect` has them.
+_MOST_LINES = 4
+# Metrics that have their line; others, of one's own, follow.
+_SHOWN = (
+    "accuracy", "balanced_accuracy", "macro_f1", "roc_auc", "log_loss", "calibration_error",
+)  # fmt: skip
+
+
+def print_json(content: Any) -> None:
+    """Print one JSON object; NaN, which JSON lacks, becomes null."""
+    print(json_text(content))
+
+
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], align: str | None = None
+) -> None:
+    """Print a table.
+
+    Args:
+        columns: The headings.
+        rows: The cells.
+        align: `l` or `r` for each column; the first to the left and the others to the right if
+            not given.
+    """
+    table = [columns, *rows]
+    align = align or "l" + "r" * (len(columns) - 1)
+    widths = [max(len(line[number]) for line in table) for number in range(len(columns))]
+    for line in table:
+        cells = [
+            cell.ljust(width) if side == "l" else cell.rjust(width)
+            for cell, width, side in zip(line, widths, align, strict=True)
+        ]
+        print("  ".join(cells).rstrip())
+
+
+def data_line(name: str, facts: "DataFacts") -> str:
+    """A data set in a line, from its name and what a record says of it."""
+    return (
+        f"{name}: {facts.num_nodes} nodes, {facts.num_edges} edges, "
+        f"{facts.num_features} features, {len(facts.class_names)} classes"
+    )
+
+
+def numbers(values: Sequence[float], digits: int = 2) -> str:
+    """Numbers in a row, such as λ of every layer."""
+    return "  ".join(f"{value:.{digits}f}" for value in values)
+
+
+def print_run(run: "Run", device: str) -> None:
+    """Print one run for people."""
+    from akgnn.training.metrics import METRICS
+
+    result, settings = run.result, run.plan.run
+    _print_data(run)
+    print(
+        f"{settings.model} ({settings.preset}), seed {settings.seed}, "
+        f"{result.seconds:.1f} s on {device}"
+    )
+    print(
+        f"  test accuracy   {result.test_accuracy:.1f} %   (balanced "
+        f"{result.test_balanced_accuracy:.1f} %, macro F1 {result.test_macro_f1:.1f} %)"
+    )
+    print(
+        f"  test log loss   {result.test_log_loss:.3f}    "
+        f"(calibration error {result.test_calibration_error:.1f} %)"
+    )
+    if len(run.facts.class_names) == 2:
+        print(
+            f"  test ROC-AUC    {result.test_roc_auc:.1f} %   "
+            f"(validation {result.val_roc_auc:.1f} %)"
+        )
+    for name, metric in METRICS.items():
+        if name not in _SHOWN:
+            print(f"  test {metric.label:<10} {metric.text(result.scores[f'test_{name}'])}")
+    print(
+        f"  validation      {result.val_accuracy:.1f} %   "
+        f"(best of {result.epochs} epochs: {result.best_epoch})"
+    )
+    lines = kernel_lines(run)
+    width = max([15, *(len(name) for name, _ in lines)])
+    for name, text in lines:
+        print(f"  {name:<{width}} {text}")
+
+
+def print_seeds(runs: Sequence["Run"]) -> None:
+    """Print the runs of several seeds, with mean and interval."""
+    from akgnn.experiments.statistics import summarise
+
+    _print_data(runs[0])
+    rows = [
+        [
+            str(run.plan.run.seed),
+            f"{run.result.test_accuracy:.1f}",
+            f"{run.result.val_accuracy:.1f}",
+            str(run.result.best_epoch),
+            f"{run.result.seconds:.1f}",
+        ]
+        for run in runs
+    ]
+    columns = ["seed", "test %", "validation %", "best epoch", "seconds"]
+    more = kernel_columns(runs)
+    cells = [[*row, *new] for row, *new in zip(rows, *more.values(), strict=True)]
+    sides = ["l" if name == "start" else "r" for name in [*columns[1:], *more]]
+    print_table([*columns, *more], cells, "l" + "".join(sides))
+    summary = seeds_summary(runs)
+    low, high = summary["ci95"]
+    print(
+        f"{summary['model']} ({summary['preset']}): test accuracy {summary['mean']:.2f} ± "
+        f"{summary['std']:.2f} % over {len(runs)} seeds, "
+        f"95 % interval of the mean {low:.2f} to {high:.2f}"
+    )
+    if len(runs[0].facts.class_names) == 2:
+        roc_auc = summarise([run.result.test_roc_auc for run in runs])
+        low, high = roc_auc.ci95
+        print(
+            f"test ROC-AUC {roc_auc.mean:.2f} ± {roc_auc.std:.2f} %, "
+            f"95 % interval of the mean {low:.2f} to {high:.2f}"
+        )
+
+
+def seeds_summary(runs: Sequence["Run"]) -> dict[str, Any]:
+    """The runs of several seeds in one object."""
+    from akgnn.experiments.statistics import summarise
+
+    objects = [run.to_dict() for run in runs]
+    summary = summarise([run["test_accuracy"] for run in objects])
+    shared = {name: objects[0][name] for name in ("dataset", "split", "model", "preset")}
+    return {
+        **shared,
+        "mean": summary.mean,
+        "std": summary.std,
+        "ci95": list(summary.ci95),
+        "runs": objects,
+    }
+
+
+def show_folds(runs: Sequence["Run"], device: str, out: Path | None, as_json: bool) -> None:
+    """Print the runs of all folds, with mean and standard deviation."""
+    summary = folds_summary(runs)
+    if as_json:
+        print_json(summary)
+        return
+    plan, columns = runs[0].plan, _fold_columns()
+    settings = plan.run
+    folds = f"{len(runs)} folds of split seed {settings.split_seed}"
+    print(f"{data_line(plan.data_name, runs[0].facts)}; {folds}")
+    rows = [
+        [str(fold), *(f"{run[name]:.{digits}f}" for name, (_, digits) in columns.items())]
+        for fold, run in enumerate(summary["runs"])
+    ]
+    scores = summary["scores"]
+    for label, key in (("mean", "mean"), ("±", "std")):
+        values = [f"{scores[name][key]:.{digits}f}" for name, (_, digits) in columns.items()]
+        rows.append([label, *values])
+    print_table(["fold", *(heading for heading, _ in columns.values())], rows)
+    print(
+        f"{settings.model} ({settings.preset}), seed {settings.seed}, on {device}: test accuracy "
+        f"{summary['mean']:.2f} ± {summary['std']:.2f} % over {len(runs)} folds"
+    )
+    if out is not None:
+        print(f"Kept in {out}; see: akgnn inspect {out / 'fold-0'}")
+
+
+def folds_summary(runs: Sequence["Run"]) -> dict[str, Any]:
+    """The runs of all folds in one object; standard deviations are those between folds."""
+    from akgnn.experiments.statistics import summarise
+
+    objects = [run.to_dict() for run in runs]
+    scores = {}
+    for name in _fold_columns():
+        summary = summarise([run[name] for run in objects])
+        scores[name] = {"mean": summary.mean, "std": summary.std}
+    settings = runs[0].plan.run
+    return {
+        "dataset": settings.dataset,
+        "model": settings.model,
+        "preset": settings.preset,
+        "seed": settings.seed,
+        "split_seed": settings.split_seed,
+        "folds": len(objects),
+        **scores["test_accuracy"],
+        "scores": scores,
+        "runs": objects,
+    }
+
+
+def _fold_columns() -> dict[str, tuple[str, int]]:
+    """Of the result's numbers those that folds are shown by, each with heading and digits."""
+    from akgnn.training.metrics import METRICS
+
+    short = {"accuracy": "test %", "balanced_accuracy": "balanced %"}
+    tested = {
+        f"test_{name}": (short.get(name, metric.heading), metric.digits)
+        for name, metric in METRICS.items()
+    }
+    return {**tested, "val_accuracy": ("validation %", 1), "seconds": ("seconds", 1)}
+
+
+def choice_object(choice: "Choice") -> dict[str, Any]:
+    """A choice of models in one object."""
+    tried = [
+        {
+            "model": each.model,
+            "score": each.score,
+            "epochs": each.epochs,
+            "seconds": each.seconds,
+            "error": each.error,
+        }
+        for each in choice.tried
+    ]
+    return {
+        "model": choice.chosen.model,
+        "why": choice.why,
+        "score": choice.score.column,
+        "standard_error": choice.margin,
+        "tried": tried,
+    }
+
+
+def print_choice(choice: "Choice") -> None:
+    """Print which models were tried, which was chosen and why."""
+    rows = [
+        [
+            each.model,
+            "failed" if each.error else choice.score.text(each.score),
+            str(each.epochs),
+            f"{each.seconds:.1f}",
+            "chosen" if each == choice.chosen else "",
+        ]
+        for each in choice.tried
+    ]
+    print_table(["model", choice.score.name, "epochs", "seconds", ""], rows, "lrrrl")
+    print(f"Chosen: {choice.chosen.model}. {choice.why}\n")
+
+
+def kernel_lines(run: "Run") -> list[tuple[str, str]]:
+    """Names and values: the initial value, λ or τ, and where there is no λ the shares."""
+    from akgnn.models.scalars import scalars_of, symbol_of
+
+    result, settings = run.result, run.plan.preset.model
+    lines = [
+        ("start", f"{value}; best of {len(result.restarts)} by validation")
+        for value in _chosen_values(run)
+    ]
+    scalars = scalars_of(settings, result.lambda_max, result.neighbour_share)
+    lines += _by_strand(run, symbol_of(settings) or "λ", scalars)
+    if not result.lambda_max and run.facts.num_edges:
+        lines += _by_strand(run, "neighbours", result.neighbour_share)
+    return lines
+
+
+def kernel_columns(runs: Sequence["Run"]) -> dict[str, list[str]]:
+    """Headings and cells for the table of several runs; none for models without kernels."""
+    from akgnn.models.scalars import positions_of, scalars_of, symbol_of
+
+    columns: dict[str, list[str]] = {}
+    values = [_chosen_values(run) for run in runs]
+    if all(values):
+        columns["start"] = [value[0] for value in values]
+    settings = runs[0].plan.preset.model
+    scalars = [
+        scalars_of(settings, run.result.lambda_max, run.result.neighbour_share) for run in runs
+    ]
+    # With several scalars a layer a line would be too long.
+    is_short = len({position.strand for position in positions_of(settings)}) <= 1
+    if all(scalars) and is_short:
+        columns[f"{symbol_of(settings) or 'λ'} per layer"] = [numbers(row) for row in scalars]
+    return columns
+
+
+def _print_data(run: "Run") -> None:
+    from akgnn.models.scalars import positions_of
+    from akgnn.report.words import NO_EDGES
+
+    print(f"{data_line(run.plan.data_name, run.facts)}; split {run.facts.split}")
+    if run.facts.num_edges == 0 and positions_of(run.plan.preset.model):
+        print(NO_EDGES)
+
+
+def _chosen_values(run: "Run") -> list[str]:
+    return [each.initial_value for each in run.result.restarts if each.is_chosen]
+
+
+def _by_strand(run: "Run", name: str, values: Sequence[float]) -> list[tuple[str, str]]:
+    """One line through the layers for each direction and group, or one line for all."""
+    from akgnn.models.scalars import by_strand, positions_of
+
+    positions = positions_of(run.plan.preset.model)
+    if not values or len(positions) != len(values):
+        return [(f"{name} per layer", numbers(values))] if values else []
+    strands = by_strand(positions, values)
+    if len(strands) > _MOST_LINES:
+        return [(name, f"{min(values):.2f} to {max(values):.2f}, {len(strands)} a layer")]
+    if len(strands) == 1:
+        only = name if name == "neighbours" else f"{name} per layer"
+        return [(only, numbers(values))]
+    return [
+        (", ".join(filter(None, (name, side, f"group {group}" if group else ""))), numbers(row))
+        for (side, group), row in strands.items()
+    ]

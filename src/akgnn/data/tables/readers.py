@@ -1,0 +1,170 @@
+"""Every kind of table behind one function: files by the ending of their name, and DataFrames."""
+
+import json
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from akgnn.data.tables.csv_file import open_csv
+from akgnn.data.tables.table import TableSource, in_memory, in_one_line, pa, values_of_one_kind
+from akgnn.errors import DataError, MissingExtraError, SettingsError
+
+_JSON_BLOCK = 2**24
+
+Opener = Callable[[Path], TableSource]
+"""Opens a file and says which columns it has. It may raise `OSError` where it cannot be opened."""
+
+
+def open_table(table: Any, kind: Literal["node", "edge"]) -> TableSource:
+    """Open a file by its path, or take a DataFrame that narwhals knows (pandas, polars, …)."""
+    if isinstance(table, TableSource):
+        return table
+    if not isinstance(table, str | Path):
+        name = f"the {kind} table"
+        return in_memory(name, table if isinstance(table, pa.Table) else _to_arrow(table, name))
+    if not str(table):
+        raise DataError(f"There is no {kind} table; name its file with `{kind}s`.")
+    path = Path(table)
+    try:
+        if path.is_dir():
+            raise DataError(f"The {kind} table {path} is a folder, not a file.")
+        if (opener := READERS.get(path.suffix.lower())) is None:
+            raise DataError(
+                f"{path}: the ending must say what the file is, one of {', '.join(READERS)}."
+            )
+        return opener(path)
+    except FileNotFoundError as error:
+        raise DataError(f"The {kind} table {path} does not exist.") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def register_reader(ending: str, opener: Opener) -> None:
+    """Let `open_table`, and so all that reads tables, take files of another kind.
+
+    Args:
+        ending: Ending of the file's name, such as `.feather`; capitals make no difference.
+        opener: Opens such a file; `in_memory(str(path), table)` is enough for what pyarrow reads.
+    """
+    if not (ending.startswith(".") and ending[1:].isalnum()):
+        raise SettingsError(f"An ending is a dot and letters, such as .feather; got {ending!r}.")
+    READERS[ending.lower()] = opener
+
+
+def _open_parquet(path: Path) -> TableSource:
+    import pyarrow.parquet as pq
+
+    with path.open("rb"):
+        # What fails from here on is not that it cannot be opened.
+        pass
+    try:
+        file = pq.ParquetFile(path)
+        names = tuple(file.schema_arrow.names)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is damaged or no Parquet file ({in_one_line(error)}).") from error
+
+    def read(columns: Sequence[str], text: Collection[str]) -> pa.Table:
+        try:
+            return file.read(columns=list(columns))
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{path} is damaged ({in_one_line(error)}).") from error
+
+    return TableSource(str(path), names, read)
+
+
+def _to_arrow(frame: Any, name: str) -> pa.Table:
+    try:
+        import narwhals as nw
+        from narwhals.exceptions import NarwhalsError
+    except ImportError as error:
+        raise MissingExtraError("A DataFrame", "tables") from error
+    try:
+        native = nw.from_native(frame, eager_only=True)
+    except TypeError as error:
+        raise DataError(
+            f"{name} must be a path or a DataFrame held in memory (pandas, polars, pyarrow), got "
+            f"{type(frame).__name__}."
+        ) from error
+    except NarwhalsError as error:
+        raise DataError(f"{name} cannot be read: {in_one_line(error)}.") from error
+    columns = []
+    for column in native.columns:
+        with values_of_one_kind(f"{name}, column {column!r}"):
+            columns.append(native.get_column(column).to_arrow())
+    # pandas lets numbers be names.
+    return pa.table(columns, names=[str(column) for column in native.columns])
+
+
+def _open_json_lines(path: Path) -> TableSource:
+    """Read the file; which columns there are is known only at its end."""
+    import pyarrow.json as arrow_json
+
+    first = next((record for _, record in _json_lines(path)), None)
+    if first is None:
+        raise DataError(f"{path} is empty; each line must hold a JSON object.")
+    # Left to itself, pyarrow takes texts that look like dates for dates.
+    texts = [(name, pa.string()) for name, value in first.items() if isinstance(value, str)]
+    reading = arrow_json.ReadOptions(block_size=_JSON_BLOCK)
+    parsing = arrow_json.ParseOptions(explicit_schema=pa.schema(texts))
+    try:
+        table = arrow_json.read_json(path, reading, parsing)
+        table.validate(full=True)
+        names = [*first, *(name for name in table.schema.names if name not in first)]
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        _check_json_kinds(path)
+        raise DataError(f"{path}: {in_one_line(error)}.") from error
+    # In the order of the file, not of the schema.
+    return in_memory(str(path), table.select(names), partial(_locate_json_line, path))
+
+
+def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects with their lines; anything else is an error."""
+    with path.open("rb") as stream:
+        for line, text in enumerate(stream, start=1):
+            if not text.strip():
+                continue
+            try:
+                record = json.loads(text)
+            except UnicodeDecodeError as error:
+                raise DataError(f"{path}, line {line}: not UTF-8.") from error
+            except (ValueError, RecursionError) as error:
+                raise DataError(f"{path}, line {line}: no JSON ({in_one_line(error)}).") from error
+            if not isinstance(record, dict):
+                raise DataError(
+                    f"{path}, line {line}: expected an object such as "
+                    f'{{"id": "a", "label": "b"}}, got {type(record).__name__}.'
+                )
+            yield line, record
+
+
+def _check_json_kinds(path: Path) -> None:
+    """Name the first line whose value is of another kind than those above it."""
+    names = {str: "text", bool: "true or false", int: "a number", float: "a number"}
+    kinds: dict[str, str] = {}
+    for line, record in _json_lines(path):
+        for name, value in record.items():
+            kind = names.get(type(value), "a nested value")
+            if value is not None and kinds.setdefault(name, kind) != kind:
+                raise DataError(
+                    f"{path}, line {line}, column {name!r}: {kind}, but {kinds[name]} further up."
+                )
+
+
+def _locate_json_line(path: Path, row: int) -> str:
+    for number, (line, _) in enumerate(_json_lines(path)):
+        if number == row:
+            return f"line {line}"
+    return f"row {row + 1}"
+
+
+READERS: dict[str, Opener] = {
+    ".csv": partial(open_csv, separator=","),
+    ".tsv": partial(open_csv, separator="\t"),
+    ".tab": partial(open_csv, separator="\t"),
+    ".parquet": _open_parquet,
+    ".pq": _open_parquet,
+    ".jsonl": _open_json_lines,
+    ".ndjson": _open_json_lines,
+}
+"""What opens a file, by the ending of its name."""

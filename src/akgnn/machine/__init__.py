@@ -1,0 +1,1 @@
+"""This machine: its devices, its memory, and what records say of it."""

@@ -1,0 +1,270 @@
+"""What both orders of AKGNN share: settings, the scalars of their kernels, and the classifier."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from akgnn.csr import CSR
+from akgnn.errors import SettingsError
+from akgnn.graph import Graph
+from akgnn.layers.ak_conv import AKConv, Form
+from akgnn.layers.dropout import Dropout, DropoutKey, NodeDropout, noise_in
+from akgnn.layers.kernels import InitialValue, find_kernel
+from akgnn.layers.linear import Initialisation, Linear
+from akgnn.layers.readouts import Readout, find_readout
+from akgnn.ops.dropout import Noise
+from akgnn.ops.inputs import as_graph
+from akgnn.settings import Settings, count, rate
+
+Order = Literal["transform-first", "propagate-first"]
+Activation = Literal["relu", "leaky_relu"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AKGNNSettings(Settings):
+    """Settings of AKGNN; the defaults are the paper's.
+
+    Attributes:
+        hidden_channels: Width of the hidden signals, d^(K).
+        num_layers: Number K of propagation layers.
+        order: Whether the transform comes before the propagation, as in the paper (`AKGNN`), or
+            after it, as in GRAND (`AKGNNGrand`).
+        node_dropout: Rate at which whole nodes are dropped from the features.
+        input_dropout: Rate on what enters the transform.
+        transform_dropout: Rate on what leaves the transform.
+        layer_dropout: Rate on H^(1) … H^(K), after each propagation.
+        classifier_dropout: Rate on what enters each layer of the classifier.
+        batch_norm: Whether what enters and leaves a transform that comes last is normalised over
+            the nodes.
+        readout: How H^(1) … H^(K) become one; a name in `READOUTS`. `last` leaves the readout out.
+            Where propagation comes first, the features are among them as H^(0).
+        kernel: How a layer weighs a node against its neighbours; a name in `KERNELS`.
+        kernel_start: Initial value of the kernel's scalar, λ or τ; the kernel's own if None.
+        groups: Scalars a layer, each for its own equal part of the channels.
+        normalisation: Symmetric, as in the paper; by row; or by row with in- and out-neighbours
+            apart, for directed graphs.
+        classifier_layers: Depth of the classifier.
+        activation: The non-linearity after the transform.
+        initialisation: How the weight matrices are drawn.
+        transform_bias: Whether the transform X W* has a bias.
+        learn_lambda: False fixes the kernel at its initial value, which is λ = 2 for the paper's.
+        recompute: Whether the backward pass computes most of H^(1) … H^(K) again instead of keeping
+            them, for less memory and more time; the results are the same. It needs one shared
+            transform before the layers and a readout of `adaptive_chain`: sum, mean or last.
+        share_weights: False gives each layer its own weight matrix and non-linearity instead of
+            the one shared transform (the paper's parameterisation trick).
+    """
+
+    hidden_channels: int = count(64, most=1_000_000)
+    num_layers: int = count(5, most=1000)
+    order: Order = "transform-first"
+    node_dropout: float = rate(0.0)
+    input_dropout: float = rate(0.6)
+    transform_dropout: float = rate(0.6)
+    layer_dropout: float = rate(0.6)
+    classifier_dropout: float = rate(0.6)
+    batch_norm: bool = False
+    readout: str = "sum"
+    kernel: str = "paper"
+    kernel_start: float | None = None
+    groups: int = count(1, most=1_000_000)
+    normalisation: Form = "sym"
+    classifier_layers: int = count(1, most=1000)
+    activation: Activation = "relu"
+    initialisation: Initialisation = "glorot_normal"
+    transform_bias: bool = True
+    learn_lambda: bool = True
+    share_weights: bool = True
+    recompute: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.order == "propagate-first" and not self.share_weights:
+            raise SettingsError(
+                "order='propagate-first' has one transform, after all layers; "
+                "share_weights=False, one for each layer, needs order='transform-first'."
+            )
+        find_kernel(self.kernel)
+        find_readout(self.readout)
+        if self.groups > 1 and self.order == "propagate-first":
+            # There the channels are the features, which no group of hidden channels follows.
+            raise SettingsError("groups above 1 need order='transform-first'.")
+        if self.hidden_channels % self.groups:
+            raise SettingsError(
+                f"hidden_channels={self.hidden_channels} cannot be shared out evenly among "
+                f"groups={self.groups}."
+            )
+        if self.batch_norm and self.order == "transform-first":
+            raise SettingsError("batch_norm needs order='propagate-first'.")
+        if self.recompute and not self.is_chain:
+            raise SettingsError(
+                "recompute needs order='transform-first', share_weights=True, readout sum, mean or "
+                "last, and a normalisation other than 'directed'."
+            )
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether nothing but dropout and a sum is between the transform and the classifier."""
+        return (
+            self.order == "transform-first"
+            and self.share_weights
+            and find_readout(self.readout).chain is not None
+            and self.normalisation != "directed"
+        )
+
+
+class AdaptiveNetwork(nn.Module, ABC):
+    """A network with K layers of adaptive propagation and a classifier.
+
+    A final class sets `settings` and `transforms`, and then calls `_add_layers`.
+    """
+
+    is_stackable = True
+    settings: AKGNNSettings
+    transforms: nn.ModuleList
+
+    @abstractmethod
+    def embed(
+        self,
+        x: Tensor | CSR,
+        graph: Graph | Tensor,
+        noise: Noise | None = None,
+        *,
+        edge_weight: Tensor | None = None,
+    ) -> Tensor:
+        """What the classifier sees, shape (nodes, channels); arguments as for `forward`."""
+
+    @abstractmethod
+    def signals(self, x: Tensor | CSR, graph: Graph | Tensor) -> list[Tensor]:
+        """H^(0) … H^(K) in evaluation mode: what enters the layers, and what each makes."""
+
+    def forward(
+        self,
+        x: Tensor | CSR,
+        graph: Graph | Tensor,
+        noise: Noise | None = None,
+        *,
+        edge_weight: Tensor | None = None,
+    ) -> Tensor:
+        """Class scores (logits), shape (nodes, classes).
+
+        Args:
+            x: Features, dense or sparse, one row a node.
+            graph: The graph, or PyG's `edge_index`, of which a graph is built in every call.
+            noise: Seed and step of the dropout masks. Without it, training draws them from torch's
+                global generator and evaluation drops nothing.
+            edge_weight: One number an edge of `edge_index`. A weight that learns gets a gradient.
+
+        Raises:
+            GraphError: The graph does not fit the features or the normalisation.
+            SettingsError: There is an `edge_weight` beside a `Graph`.
+        """
+        noise = noise_in(self, noise)
+        return self.classify(self.embed(x, graph, noise, edge_weight=edge_weight), noise)
+
+    def classify(self, h: Tensor, noise: Noise | None = None) -> Tensor:
+        """Class scores from what `embed` gives."""
+        noise = noise_in(self, noise)
+        for k, (linear, drop) in enumerate(zip(self.classifier, self.drop_classifier, strict=True)):
+            h = linear(drop(self.activate(h) if k else h, noise))
+        return h
+
+    def activate(self, h: Tensor) -> Tensor:
+        """The non-linearity σ."""
+        return F.relu(h) if self.settings.activation == "relu" else F.leaky_relu(h)
+
+    @property
+    def readout(self) -> Readout:
+        """How signals become one."""
+        return find_readout(self.settings.readout)
+
+    @property
+    def lambda_max(self) -> Tensor | None:
+        """λ of every layer, shape (K,), or (K, directions, groups); None for a kernel without.
+
+        Several replicas have one such block each.
+        """
+        layers = self._convolutions
+        values = [value for value in (layer.lambda_max for layer in layers) if value is not None]
+        return torch.stack(values, dim=layers[0].phi_by_direction.dim() - 2) if values else None
+
+    @property
+    def kernel_starts(self) -> tuple[InitialValue, ...]:
+        """The initial values that the kernel is best trained from, one after the other.
+
+        There are none where the settings name one.
+        """
+        settings = self.settings
+        if settings.kernel_start is not None or not settings.learn_lambda:
+            return ()
+        return find_kernel(settings.kernel).learning.restarts
+
+    def restart(self, initial: InitialValue, graph: Graph) -> None:
+        """Put the scalars of all layers to an initial value."""
+        for layer in self._convolutions:
+            scalar = initial.scalar
+            layer.restart(layer.kernel.gcn(graph.mean_degree) if scalar == "gcn" else scalar)
+
+    def neighbour_share(self, graph: Graph) -> Tensor:
+        """What each layer takes from neighbours, from -1 to 1; shape (K, directions · groups)."""
+        layers = self._convolutions
+        phi = torch.stack([layer.phi_by_direction for layer in layers], dim=-3)
+        return layers[0].shares(phi, graph).flatten(-2)
+
+    @property
+    def _convolutions(self) -> list[AKConv]:
+        return [cast(AKConv, layer) for layer in self.layers]
+
+    def _linear(self, *widths: int, generator: torch.Generator | None, bias: bool = True) -> Linear:
+        """A linear map from one width to another, drawn as the settings say."""
+        how = self.settings.initialisation
+        return Linear(*widths, bias=bias, initialisation=how, generator=generator)
+
+    def _add_layers(
+        self, in_channels: int, out_channels: int, generator: torch.Generator | None
+    ) -> None:
+        """Add what comes after the transforms: K layers, f_MLP of Eq. 9, and the dropouts."""
+        settings = self.settings
+        self.layers = nn.ModuleList(
+            AKConv(
+                kernel=settings.kernel,
+                initial=settings.kernel_start,
+                learn=settings.learn_lambda,
+                groups=settings.groups,
+                normalisation=settings.normalisation,
+            )
+            for _ in range(settings.num_layers)
+        )
+        between = [settings.hidden_channels] * (settings.classifier_layers - 1)
+        widths = pairwise([in_channels, *between, out_channels])
+        self.classifier = nn.ModuleList(self._linear(*pair, generator=generator) for pair in widths)
+        self.drop_nodes = NodeDropout(settings.node_dropout, DropoutKey.NODES)
+        self.drop_input = Dropout(settings.input_dropout, DropoutKey.INPUT)
+        self.drop_transform = Dropout(settings.transform_dropout, DropoutKey.TRANSFORM)
+        self.drop_layers = nn.ModuleList(
+            Dropout(settings.layer_dropout, DropoutKey.LAYER + k)
+            for k in range(settings.num_layers)
+        )
+        self.drop_classifier = nn.ModuleList(
+            Dropout(settings.classifier_dropout, DropoutKey.CLASSIFIER + k)
+            for k in range(settings.classifier_layers)
+        )
+
+    def _edges(
+        self, graph: Graph | Tensor, edge_weight: Tensor | None, x: Tensor | CSR
+    ) -> tuple[Graph | Tensor, Tensor | None]:
+        """The graph of PyG's tensors, built once for all layers, or the tensors themselves.
+
+        Layers need those where edge weights learn, and where a copy of the model for explainers
+        (`akgnn.layers.explainable`) shows every message.
+        """
+        learns = edge_weight is not None and edge_weight.requires_grad
+        shows = not all(isinstance(layer, AKConv) for layer in self.layers)
+        if isinstance(graph, Tensor) and (learns or shows):
+            return graph, edge_weight
+        return as_graph(graph, x, edge_weight), None

@@ -1,0 +1,1 @@
+"""Runs: what is to be trained, the folders that keep it, and what it answers."""

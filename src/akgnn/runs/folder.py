@@ -1,0 +1,256 @@
+"""Run folders: `run.json`, which says everything, and beside it the weights and `epochs.jsonl`.
+
+Files are written under another name, flushed to disk and then renamed. `run.json` names its
+weights file and that file's SHA-256, and is renamed last: a kill at any moment leaves the old
+state or the new one, never a mixture. It holds its own SHA-256 too, so that a damaged name of a
+class is noticed like a damaged weight. Weights are safetensors, which cannot run code.
+
+Fitted estimators are kept in the same way, with what they need beside the model.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor
+
+from akgnn.codec import from_json, reading
+from akgnn.errors import CheckpointError, RunFolderError
+from akgnn.files import (
+    folder_lock,
+    is_left_over,
+    json_lines,
+    json_text,
+    make_folder,
+    parse_json,
+    read_file,
+    read_json,
+    write_file,
+)
+from akgnn.training.history import History
+from akgnn.training.state import Snapshot, Weights
+
+RUN_FILE = "run.json"
+EPOCHS_FILE = "epochs.jsonl"
+FINAL_WEIGHTS = "weights.safetensors"
+FORMAT = "akgnn-run-3"
+# Records of the first format have no SHA-256 of their own.
+_FORMATS = ("akgnn-run-1", "akgnn-run-2", FORMAT)
+
+
+class RunFolder:
+    """The folder of one run.
+
+    Args:
+        path: Made if it does not exist when something is first written.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+
+    def holds_run(self) -> bool:
+        """Whether a run was started here.
+
+        Raises:
+            RunFolderError: The folder cannot be looked into.
+        """
+        try:
+            return (self.path / RUN_FILE).exists()
+        except OSError as error:
+            raise RunFolderError(f"Cannot look into {self.path}: {error.strerror}.") from error
+
+    def check_free(self) -> None:
+        """Refuse a folder that holds a run or something else.
+
+        Raises:
+            RunFolderError: It does.
+        """
+        if self.holds_run():
+            raise RunFolderError(
+                f"{self.path} holds a run already; `resume=True` continues it, or choose another "
+                "folder."
+            )
+        self._check_one_run()
+        if self.path.exists() and not self.path.is_dir():
+            raise RunFolderError(f"{self.path} is a file, not a folder.")
+        # What an interrupted start may have left does not count.
+        if self.path.exists() and not all(map(is_left_over, self.path.iterdir())):
+            raise RunFolderError(f"{self.path} holds other files; choose an empty or a new folder.")
+
+    def prepare(self) -> None:
+        """Make the folder; refuse one that cannot be written or holds something else.
+
+        Raises:
+            RunFolderError: The folder cannot take a run.
+        """
+        self.check_free()
+        make_folder(self.path)
+
+    def read(self) -> dict[str, Any]:
+        """The content of `run.json`.
+
+        Raises:
+            CheckpointError: There is none, or it is damaged or foreign.
+            RunFolderError: The folder holds several runs.
+        """
+        file = self.path / RUN_FILE
+        if not self.holds_run():
+            self._check_one_run()
+            raise CheckpointError(f"{self.path} holds no run: there is no {RUN_FILE} in it.")
+        return _checked(file, read_json(file))
+
+    def _check_one_run(self) -> None:
+        for kind in ("seed", "fold"):
+            folders = sorted(item.parent.name for item in self.path.glob(f"{kind}-*/{RUN_FILE}"))
+            if folders:
+                raise RunFolderError(
+                    f"{self.path} holds the runs of several {kind}s; name one of them, such as "
+                    f"{self.path / folders[0]}, or say `{kind}s`."
+                )
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Inside, no other process may train in this folder."""
+        with folder_lock(self.path):
+            yield
+
+    def write(self, content: Mapping[str, Any], weights: Weights | None, file: str = "") -> None:
+        """Replace the state of the run by a new one.
+
+        Args:
+            content: Content of `run.json`.
+            weights: Tensors for the file beside it, if there are any yet.
+            file: Name of that file. Another than the present one's, so that both lie side by
+                side until `run.json` has changed over.
+
+        Raises:
+            RunFolderError: The folder cannot be written to.
+        """
+        entry = None
+        if weights is not None:
+            # On the CPU and in one piece each: what safetensors asks for.
+            blob = save_tensors({name: t.cpu().contiguous() for name, t in weights.items()})
+            write_file(self.path / file, blob)
+            entry = {"file": file, "sha256": hashlib.sha256(blob).hexdigest()}
+        # As it will be read, with lists for tuples and null for NaN.
+        record = parse_json(json_text({"format": FORMAT, **content, "weights": entry}))
+        text = json_text({**record, "sha256": _sha256(record)}, indent=1)
+        write_file(self.path / RUN_FILE, (text + "\n").encode())
+        for old in [*self.path.glob("*.safetensors"), *self.path.glob(".tmp-*")]:
+            if old.name != file:
+                with suppress(OSError):
+                    old.unlink()
+
+    def read_weights(self, content: Mapping[str, Any]) -> Weights:
+        """The tensors that belong to this content of `run.json`.
+
+        Raises:
+            CheckpointError: There are none, or they are damaged.
+        """
+        entry = content.get("weights")
+        if not entry:
+            raise CheckpointError(f"The run in {self.path} has no weights yet.")
+        with reading(self.path):
+            name = Path(from_json(str, entry["file"], "file")).name
+            sha256 = from_json(str, entry["sha256"], "sha256")
+        return read_tensors(self.path / name, sha256)
+
+    def write_snapshot(self, content: Mapping[str, Any], snapshot: Snapshot) -> None:
+        """Keep the state of a run that goes on."""
+        parts = {
+            "model": snapshot.weights,
+            "best": snapshot.best_weights,
+            "optimizer": snapshot.optimizer,
+        }
+        tensors = {f"{part}/{name}": t for part, all_ in parts.items() for name, t in all_.items()}
+        progress = {"seconds": snapshot.seconds, "history": snapshot.history.to_dict()}
+        file = f"state-{len(snapshot.history):06d}.safetensors"
+        self.write({**content, "status": "running", **progress}, tensors, file)
+
+    def read_snapshot(self, content: Mapping[str, Any]) -> Snapshot | None:
+        """The state from which to resume; None where no epoch was kept yet."""
+        if not content.get("weights"):
+            return None
+        parts: dict[str, Weights] = {"model": {}, "best": {}, "optimizer": {}}
+        tensors = self.read_weights(content)
+        with reading(self.path):
+            for key, tensor in tensors.items():
+                part, _, name = key.partition("/")
+                parts[part][name] = tensor
+            history = from_json(History, content["history"], "history")
+            seconds = from_json(float, content["seconds"], "seconds")
+        return Snapshot(parts["model"], parts["best"], parts["optimizer"], history, seconds)
+
+    def write_epochs(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Begin `epochs.jsonl` anew, with these epochs."""
+        write_file(self.path / EPOCHS_FILE, json_lines(list(rows)))
+
+    def add_epochs(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Add epochs to `epochs.jsonl`; a kill meanwhile may cut off the last line."""
+        file = self.path / EPOCHS_FILE
+        try:
+            with file.open("ab") as stream:
+                stream.write(json_lines(list(rows)))
+        except OSError as error:
+            raise RunFolderError(f"Cannot write {file}: {error.strerror or error}.") from error
+
+
+def read_tensors(file: Path, sha256: str) -> Weights:
+    """The tensors of a safetensors file that must have this SHA-256.
+
+    Raises:
+        CheckpointError: It is another file, or none.
+    """
+    blob = read_file(file)
+    if hashlib.sha256(blob).hexdigest() != sha256:
+        raise CheckpointError(f"{file} is damaged: it is not the file that {RUN_FILE} names.")
+    try:
+        return dict(load_tensors(blob))
+    except SafetensorError as error:
+        raise CheckpointError(f"{file} is not a safetensors file: {error}.") from error
+
+
+def check_fit(kind: str, tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+    """Refuse tensors of other names or shapes than expected.
+
+    Raises:
+        CheckpointError: They are others.
+    """
+    shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    wanted = {name: tuple(tensor.shape) for name, tensor in expected.items()}
+    if shapes != wanted:
+        different = sorted(set(shapes.items()) ^ set(wanted.items()))[0][0]
+        raise CheckpointError(f"The {kind} do not fit the model: {different!r} differs.")
+
+
+def _checked(file: Path, content: Any) -> dict[str, Any]:
+    """The content of `run.json` if a version up to this one wrote it and nobody changed it."""
+    form = content.get("format") if isinstance(content, dict) else None
+    newer = re.fullmatch(r"akgnn-run-(\d{1,6})", form) if isinstance(form, str) else None
+    if newer and int(newer[1]) > len(_FORMATS):
+        raise CheckpointError(
+            f"{file} was written by a newer version of akgnn, in its format {newer[1]}; this one "
+            f"reads up to {len(_FORMATS)}. Update akgnn."
+        )
+    if form not in _FORMATS:
+        raise CheckpointError(f"{file} was not written by akgnn.")
+    record = {name: value for name, value in content.items() if name != "sha256"}
+    if form != _FORMATS[0] and content.get("sha256") != _sha256(record):
+        raise CheckpointError(f"{file} is damaged: it is not what was written.")
+    return record
+
+
+def _sha256(record: dict[str, Any]) -> str:
+    """The SHA-256 of what a record says, however it is written."""
+    try:
+        text = json.dumps(record, sort_keys=True, separators=(",", ":"))
+    except RecursionError as error:
+        raise CheckpointError("The record of the run is nested too deeply.") from error
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

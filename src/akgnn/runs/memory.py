@@ -1,0 +1,306 @@
+"""How much memory a training run needs: measured on a small graph before it starts.
+
+A training step on two small random graphs, of the same features, classes and mean degree, tells how
+memory grows with the nodes; the rest is a straight line. Where training would not fit, it is
+refused before it starts with what to change, or explained when it fails.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from akgnn.csr import CSR
+from akgnn.data.generated import LargeGraphSettings
+from akgnn.data.node_data import NodeData
+from akgnn.data.splits import Split
+from akgnn.errors import AkgnnError, MissingExtraError, OutOfMemoryError, SettingsError
+from akgnn.graph import Graph
+from akgnn.machine.device import free_bytes, size_text
+from akgnn.machine.memory import peak_of_tensors
+from akgnn.models.registry import build_model
+from akgnn.ops.dropout import Noise
+from akgnn.runs.plan import RunPlan
+
+_ELSEWHERE = "Take a smaller model or graph, or a device with more memory."
+_FLOAT, _INDEX, _LABEL = 4, 4, 8
+# Beside what a step holds: the weights, Adam's two means, the best weights and the initial ones.
+_COPIES_OF_WEIGHTS = 5
+# Nodes of the small graphs, of which the larger has twice as many; fewer where a model is so wide
+# that they would hold more numbers than this.
+_NODES, _NUMBERS = 256, 2**24
+# Far more copies of a signal than a layer keeps.
+_SIGNALS = 20
+# Strategies whose memory grows with pairs of nodes, of which small graphs tell nothing.
+_NOT_LINEAR = ("edge-augmentation",)
+# Fewer hidden channels than this are hardly worth training.
+_FEWEST_CHANNELS = 8
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of a data set that memory depends on.
+
+    Attributes:
+        nodes: Number of nodes.
+        edges: Number of stored directions.
+        features: Number of features.
+        classes: Number of classes.
+        entries: Stored entries of sparse features; None where they are dense.
+    """
+
+    nodes: int
+    edges: int
+    features: int
+    classes: int
+    entries: int | None = None
+
+    @classmethod
+    def of(cls, data: NodeData) -> "Sizes":
+        """The sizes of these data."""
+        entries = data.x.num_entries if isinstance(data.x, CSR) else None
+        graph = data.graph
+        return cls(graph.num_nodes, graph.num_edges, data.num_features, data.num_classes, entries)
+
+    @classmethod
+    def expected(cls, settings: LargeGraphSettings) -> "Sizes":
+        """The sizes of a graph that is still to be built."""
+        edges = round(settings.num_nodes * settings.degree)
+        return cls(settings.num_nodes, edges, settings.num_features, settings.num_classes)
+
+    @property
+    def data_bytes(self) -> int:
+        """What a generated graph takes with its dense features, labels and split."""
+        per_node = _FLOAT * self.features + _INDEX + 2 * _LABEL
+        return per_node * self.nodes + _INDEX * self.edges
+
+
+def training_bytes(plan: RunPlan, sizes: Sizes, device: torch.device) -> int | None:
+    """The most memory that training takes beside the data; None where that cannot be told."""
+    if plan.preset.strategy.name in _NOT_LINEAR:
+        return None
+    build = partial(
+        build_model, plan.run.model, plan.preset.model, sizes.features, sizes.classes, seed=0
+    )
+    try:
+        with torch.device("meta"):
+            weights: int = sum(parameter.numel() for parameter in build().parameters())
+    except (MissingExtraError, NotImplementedError):
+        return None
+    hidden: int = plan.preset.model.to_dict().get("hidden_channels", 1)
+    width = max(hidden, sizes.classes, sizes.features, weights // 64)
+    nodes = max(4, min(_NODES, _NUMBERS // width))
+    if _FLOAT * _COPIES_OF_WEIGHTS * weights > 2**30 or nodes < 16:
+        # Too wide to be tried out: the weights alone are a lower bound that tells enough.
+        return _FLOAT * (_COPIES_OF_WEIGHTS + 1) * weights + _FLOAT * width * sizes.nodes
+    few, many = (_peak(plan, build(), sizes, n, device) for n in (nodes, 2 * nodes))
+    each = max(0, many - few) / nodes
+    return round(few + each * (sizes.nodes - nodes)) + _FLOAT * _COPIES_OF_WEIGHTS * weights
+
+
+def _surely_enough(plan: RunPlan, sizes: Sizes) -> int:
+    """More bytes than any training takes whose memory grows with the nodes, without a measurement.
+
+    It saves small graphs the time that a measurement takes.
+    """
+    if plan.preset.strategy.name in _NOT_LINEAR:
+        return 0
+    options: dict[str, int] = plan.preset.model.to_dict()
+    width = max(options.get("hidden_channels", 1), sizes.classes)
+    if str(options.get("order")) == "propagate-first":
+        width = max(width, sizes.features)
+    channels = _SIGNALS * width * (5 + options.get("num_layers", 2)) + _SIGNALS * sizes.features
+    heads = options.get("heads", 1) * _SIGNALS
+    weights = 10 * width * (sizes.features + width * options.get("num_layers", 2))
+    weights += _SIGNALS * (sizes.entries or 0)
+    passes: int = plan.preset.strategy.to_dict().get("passes", 1)
+    return _FLOAT * passes * (channels * sizes.nodes + heads * width * sizes.edges + weights)
+
+
+def _peak(plan: RunPlan, model: nn.Module, sizes: Sizes, nodes: int, device: torch.device) -> int:
+    """The most bytes that a training step holds on a graph of so many nodes."""
+    model, strategy = model.to(device).train(), plan.strategy()
+
+    def step(data: NodeData) -> None:
+        next(strategy.losses(model, data, Noise(0))).sum().backward()
+
+    # What dropout keeps for signals of one shape is bounded, and is not to count.
+    step(_small(sizes, nodes).to(device))
+    model.zero_grad()
+    # What is built once and kept for a graph, such as the transpose, is part of it.
+    return peak_of_tensors(partial(step, _small(sizes, nodes).to(device)), device)
+
+
+def _small(sizes: Sizes, nodes: int) -> NodeData:
+    """A random graph of so many nodes, otherwise like the data."""
+    generator = torch.Generator().manual_seed(nodes)
+    draw = partial(torch.randint, generator=generator)
+    # Half of the directions; the other half is added.
+    number = round(nodes * sizes.edges / max(sizes.nodes, 1) / 2)
+    ends = draw(nodes, (2, number))
+    graph = Graph.from_edge_index(torch.cat([ends, ends.flip(0)], 1), num_nodes=nodes)
+    # Asked now and remembered: large graphs are looked through block by block, small ones at once.
+    assert graph.is_symmetric
+    x: Tensor | CSR
+    if sizes.entries is None:
+        x = torch.rand(nodes, sizes.features, generator=generator)
+    else:
+        each = max(1, round(sizes.entries / sizes.nodes))
+        rowptr = torch.arange(nodes + 1) * each
+        x = CSR.from_arrays(
+            rowptr,
+            (torch.arange(each) * (sizes.features // each)).repeat(nodes),
+            torch.rand(nodes * each, generator=generator),
+            (nodes, sizes.features),
+        )
+    y = torch.arange(nodes) % sizes.classes
+    every = torch.arange(nodes)
+    # Published splits need no training node of every class.
+    split = Split("small", every[::2], every[1::2], every[:0], is_published=True)
+    names = tuple(str(number) for number in range(sizes.classes))
+    return NodeData("small", x, y, graph, split, names)
+
+
+def _halves(value: int) -> Iterator[int]:
+    while value >= 2 * _FEWEST_CHANNELS:
+        value //= 2
+        yield value
+
+
+def _fewer(value: int) -> Iterator[int]:
+    yield from range(value - 1, 0, -1)
+
+
+def _switched_on(value: int) -> Iterator[int]:
+    if not value:
+        yield True
+
+
+# Settings that save memory, each with the values to try, the mildest first.
+_REMEDIES: Mapping[str, Callable[[int], Iterator[int]]] = {
+    "hidden_channels": _halves,
+    "num_layers": _fewer,
+    "recompute": _switched_on,
+}
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A change of one setting that lets training fit.
+
+    Attributes:
+        setting: Name of the setting.
+        value: Its new value.
+        needed: What training takes then, in bytes.
+    """
+
+    setting: str
+    value: int
+    needed: int
+
+    def __str__(self) -> str:
+        return f"`{self.setting}={self.value}` ({size_text(self.needed)})"
+
+
+def check_memory(
+    plan: RunPlan, sizes: Sizes, device: torch.device, *, is_loaded: bool = True
+) -> None:
+    """Refuse training that is estimated to need more memory than the device has free.
+
+    Args:
+        plan: The settings.
+        sizes: Sizes of the data.
+        device: Where to train.
+        is_loaded: Whether the data lie there already; if not, they need room too.
+    """
+    free, data = free_bytes(device), 0 if is_loaded else sizes.data_bytes
+    if free is None or data + _surely_enough(plan, sizes) <= free:
+        return
+    training = training_bytes(plan, sizes, device)
+    if training is None or data + training <= free:
+        return
+    beside = "beside the data" if is_loaded else "with the data"
+    raise OutOfMemoryError(
+        f"Training needs about {size_text(data + training)} {beside}, but {device} has "
+        f"{size_text(free)} free. {_advice(plan, sizes, device, free - data)} The estimate may be "
+        "too high: `force=True` trains all the same."
+    )
+
+
+@contextmanager
+def memory_errors_explained(
+    plan: RunPlan, device: torch.device, sizes: Sizes | None = None
+) -> Iterator[None]:
+    """Inside, running out of memory becomes an error that says what to change.
+
+    Args:
+        plan: The settings.
+        device: Where it is computed.
+        sizes: Sizes of the data; None while they are being loaded.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, AkgnnError) or not _is_out_of_memory(error):
+            raise
+        what = f"{device} ran out of memory{_asked_for(error)}"
+        if sizes is None:
+            raise OutOfMemoryError(f"{what}: the data do not fit into it.") from error
+        training = training_bytes(plan, sizes, device)
+        if training is None:
+            raise OutOfMemoryError(f"{what}. {_ELSEWHERE}") from error
+        raise OutOfMemoryError(
+            f"{what}; training needs about {size_text(training)} beside the data. "
+            # How much there was is no longer known; half as much is worth trying.
+            f"{_advice(plan, sizes, device, training // 2)}"
+        ) from error
+
+
+def remedies(plan: RunPlan, sizes: Sizes, device: torch.device, most: int) -> list[Remedy]:
+    """Changes that each let training take at most so many bytes."""
+    found = []
+    for name, milder in _REMEDIES.items():
+        if name not in plan.preset.model.names():
+            continue
+        for value in milder(getattr(plan.preset.model, name)):
+            needed = _needed_with(plan, sizes, device, name, value)
+            if needed is not None and needed <= most:
+                found.append(Remedy(name, value, needed))
+                break
+    return found
+
+
+def _advice(plan: RunPlan, sizes: Sizes, device: torch.device, most: int) -> str:
+    found = remedies(plan, sizes, device, most)
+    return f"Less is needed with {' or '.join(map(str, found))}." if found else _ELSEWHERE
+
+
+def _needed_with(
+    plan: RunPlan, sizes: Sizes, device: torch.device, name: str, value: int
+) -> int | None:
+    try:
+        preset = plan.preset.updated_by_kind({"model": {name: value}})
+        return training_bytes(replace(plan, preset=preset), sizes, device)
+    except SettingsError:
+        # The value does not go with the other settings.
+        return None
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    # PyTorch has no class of its own for the memory of a CPU.
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or (
+        "can't allocate memory" in str(error)
+    )
+
+
+def _asked_for(error: Exception) -> str:
+    """How much the allocation that failed was for, as far as the error says."""
+    asked = re.search(r"tried to allocate ([\d.]+) (bytes|\w+)", str(error), re.IGNORECASE)
+    if asked is None:
+        return ""
+    size = size_text(int(asked[1])) if asked[2] == "bytes" else f"{asked[1]} {asked[2]}"
+    return f" when {size} more were asked for"

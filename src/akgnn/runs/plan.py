@@ -1,0 +1,300 @@
+"""What a run is to be: data, model, seed and all settings, before anything is trained.
+
+Presets are settings of a model and its training under one name, kept as TOML files. Beside its
+presets a file has one more table, `search`: what `akgnn tune` looks through.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from akgnn.data.catalogue import Direction, FeatureTransform, load_dataset
+from akgnn.data.node_data import NodeData
+from akgnn.data.tables.settings import TableSettings, renamed_table_settings
+from akgnn.errors import SettingsError, UnknownNameError
+from akgnn.models.registry import build_model, find_model
+from akgnn.settings import Settings, seed
+from akgnn.training.settings import TrainSettings
+from akgnn.training.strategies.registry import StrategyChoice
+from akgnn.training.strategies.supervised import Strategy
+
+TABLES = "tables"
+"""The name of the data where they are tables of one's own."""
+_SEARCH = "search"
+_ANY_GRAPH = "any-graph"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings(Settings):
+    """Which run: data, model and seed. What the preset says can be changed one by one.
+
+    Attributes:
+        dataset: Name of the data set; `tables` for tables of one's own.
+        split: Such as `60/20/20` in per cent or `20-per-class`; of tables also a column that says
+            train, val or test. If None the data set's own, of tables 60/20/20.
+        split_seed: Seed of a random split.
+        features: How features are prepared.
+        direction: Whether a directed graph is made undirected or left as it is.
+        model: Name of the model.
+        preset: Name of the model's preset.
+        seed: Seed of the initial weights and the dropout masks.
+    """
+
+    dataset: str = "cora"
+    split: str | None = None
+    split_seed: int = seed()
+    features: FeatureTransform = "auto"
+    direction: Direction = "symmetrised"
+    model: str = "akgnn"
+    preset: str = "paper"
+    seed: int = seed()
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Settings of a model, of its training, and of the strategy that trains it."""
+
+    model: Settings
+    training: TrainSettings
+    strategy: StrategyChoice
+
+    def updated(self, values: Mapping[str, Any]) -> "Preset":
+        """A copy with other values; each name is looked up in all kinds of settings."""
+        # Another strategy brings other names.
+        chosen = {name: value for name, value in values.items() if name == "strategy"}
+        known = self.updated_by_kind({"strategy": chosen}).to_dict()
+        for name in values:
+            if not any(name in kind for kind in known.values()):
+                names = [name for kind in known.values() for name in kind]
+                raise UnknownNameError("setting", name, names)
+        return self.updated_by_kind(
+            {
+                kind: {name: value for name, value in values.items() if name in names}
+                for kind, names in known.items()
+            }
+        )
+
+    def updated_by_kind(self, values: Mapping[str, Any]) -> "Preset":
+        """A copy with other values, given under `model`, `training` and `strategy`.
+
+        Under `strategy` the name `strategy` chooses another than the model's own.
+        """
+        return Preset(
+            self.model.updated(values.get("model", {})),
+            self.training.updated(values.get("training", {})),
+            self.strategy.updated(values.get("strategy", {})),
+        )
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """The settings by kind and name."""
+        return {
+            "model": self.model.to_dict(),
+            "training": self.training.to_dict(),
+            "strategy": self.strategy.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """A run with all its settings decided.
+
+    Attributes:
+        run: Data, model and seed.
+        preset: Settings of the model, of training and of its strategy.
+        tables: Where the data are one's own: files and columns.
+    """
+
+    run: RunSettings
+    preset: Preset
+    tables: TableSettings | None = None
+
+    @classmethod
+    def make(
+        cls,
+        run: RunSettings,
+        changes: Mapping[str, Any] | None = None,
+        *,
+        by_kind: Mapping[str, Mapping[str, Any]] | None = None,
+        tables: TableSettings | None = None,
+    ) -> "RunPlan":
+        """Decide the settings: those of the preset, with those `by_kind`, with `changes`."""
+        dataset = run.dataset.partition(":")[0]
+        preset = load_preset(run.model, run.preset, dataset).updated_by_kind(by_kind or {})
+        return cls(run, preset.updated(changes or {}), tables)
+
+    @classmethod
+    def decide(
+        cls,
+        run: Mapping[str, Any],
+        changes: Mapping[str, Any] | None = None,
+        *,
+        by_kind: Mapping[str, Mapping[str, Any]] | None = None,
+        tables: TableSettings | None = None,
+    ) -> "RunPlan":
+        """Decide what was left open too: the preset suits the model, and tables of one's own.
+
+        Args:
+            run: Values of `RunSettings`.
+            changes: Settings of the preset that are to be others.
+            by_kind: The same by `model`, `training` and `strategy`.
+            tables: Tables of one's own, in place of a data set.
+
+        Raises:
+            SettingsError: Both a data set and tables are named, or a value does not fit.
+            UnknownNameError: There is no such model, preset or setting.
+        """
+        run = dict(run)
+        if tables is not None:
+            if run.get("dataset", TABLES) != TABLES:
+                raise SettingsError("Name a data set or tables of your own (`nodes`), not both.")
+            run["dataset"] = TABLES
+            run.setdefault("preset", preset_for_own_tables(run.get("model", RunSettings().model)))
+        return cls.make(RunSettings.from_mapping(run), changes, by_kind=by_kind, tables=tables)
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any]) -> "RunPlan":
+        """The plan of the settings that `to_dict` gave, by this version or an earlier one."""
+        values = _renamed(settings)
+        run = RunSettings.from_mapping(values["run"])
+        tables = TableSettings.from_mapping(values["tables"]) if "tables" in values else None
+        return cls(run, default_settings(run.model).updated_by_kind(values), tables)
+
+    @property
+    def data_name(self) -> str:
+        """What to call the data: by the name of the data set, or of the file of the nodes."""
+        return self.run.dataset if self.tables is None else Path(self.tables.nodes).stem or TABLES
+
+    def updated(
+        self, run: Mapping[str, Any], changes: Mapping[str, Any], tables: Mapping[str, Any]
+    ) -> "RunPlan":
+        """The same plan with other values of the run, the preset and the tables."""
+        others = None if self.tables is None else self.tables.updated(tables)
+        return RunPlan(self.run.updated(run), self.preset.updated(changes), others)
+
+    def with_seed(self, seed: int) -> "RunPlan":
+        """The same plan with another seed."""
+        return replace(self, run=replace(self.run, seed=seed))
+
+    def with_columns_of(self, data: NodeData) -> "RunPlan":
+        """The same plan with the names of the columns that were found in the tables.
+
+        So tables to predict are read alike, whatever the order of their columns.
+        """
+        return self if data.tables is None else replace(self, tables=data.tables)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All settings by kind and name."""
+        tables = {} if self.tables is None else {"tables": self.tables.to_dict()}
+        return {"run": self.run.to_dict(), **tables, **self.preset.to_dict()}
+
+    def build(self, data: NodeData) -> nn.Module:
+        """The model, with the initial weights of the run's seed."""
+        sizes = data.num_features, data.num_classes
+        model = build_model(self.run.model, self.preset.model, *sizes, seed=self.run.seed)
+        return model.to(data.y.device)
+
+    def strategy(self) -> Strategy:
+        """How the model is trained."""
+        return self.preset.strategy.build()
+
+    def load(
+        self,
+        data_root: Path | None = None,
+        device: torch.device | str = "cpu",
+        *,
+        nodes: Any = None,
+        edges: Any = None,
+    ) -> NodeData:
+        """The data, on a device.
+
+        Args:
+            data_root: Where data sets lie that do not come with the package.
+            device: Where the data are put.
+            nodes: A DataFrame in place of the file of the nodes.
+            edges: A DataFrame in place of the file of the edges.
+        """
+        run = self.run
+        if self.tables is not None:
+            from akgnn.data.tables.load import read_tables
+
+            return read_tables(
+                self.tables,
+                nodes=nodes,
+                edges=edges,
+                features=run.features,
+                split=run.split,
+                split_seed=run.split_seed,
+                direction=run.direction,
+            ).to(device)
+        return load_dataset(
+            run.dataset,
+            split=run.split,
+            split_seed=run.split_seed,
+            features=run.features,
+            direction=run.direction,
+            data_root=data_root,
+            device=device,
+        )
+
+
+def default_settings(model: str) -> Preset:
+    """The settings of a model before any preset."""
+    entry = find_model(model)
+    return Preset(entry.settings(), TrainSettings(), StrategyChoice.of(entry.strategy))
+
+
+def list_presets(model: str) -> dict[str, str]:
+    """The names of a model's presets, each with a line about it."""
+    return {name: table["about"] for name, table in _tables(model).items()}
+
+
+def load_preset(model: str, name: str, dataset: str) -> Preset:
+    """The settings under a preset's name, with what it says of this data set."""
+    tables = _tables(model)
+    if name not in tables:
+        raise UnknownNameError("preset", name, tables)
+    table = tables[name]
+    preset = default_settings(model).updated_by_kind(table)
+    return preset.updated_by_kind(table.get("datasets", {}).get(dataset, {}))
+
+
+def preset_for_own_tables(model: str) -> str:
+    """The preset for a graph of which nothing is known, where the model has one."""
+    presets = list_presets(model)
+    return _ANY_GRAPH if _ANY_GRAPH in presets else next(iter(presets))
+
+
+def search_table(model: str) -> dict[str, Any]:
+    """What a search looks through, by the names of settings; `akgnn.tuning.space` reads it."""
+    space: dict[str, Any] = _content(model).get(_SEARCH, {})
+    return space
+
+
+def _tables(model: str) -> dict[str, Any]:
+    return {name: table for name, table in _content(model).items() if name != _SEARCH}
+
+
+def _content(model: str) -> dict[str, Any]:
+    entry = find_model(model)
+    file = entry.presets or files("akgnn.runs") / "preset_files" / f"{model}.toml"
+    if not file.is_file():
+        # A model of one's own without presets has its defaults.
+        return {"paper": {"about": "The defaults of its settings"}}
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def _renamed(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings under today's names: what is now `kernel` was once `smooth_lambda`."""
+    model = dict(settings["model"])
+    if model.pop("smooth_lambda", False):
+        model["kernel"] = "smooth"
+    values = {**settings, "model": model}
+    if "tables" in values:
+        values["tables"] = renamed_table_settings(values["tables"])
+    return values

@@ -1,0 +1,385 @@
+"""`Run`: a run that has finished, with its result, its model, its data and its predictions."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import torch
+from torch import Tensor, nn
+
+from akgnn.codec import from_json, reading, to_json
+from akgnn.csr import CSR
+from akgnn.data.node_data import NodeData
+from akgnn.data.tables.recipe import FeatureRecipe
+from akgnn.errors import CheckpointError, DataError, RunFolderError, SettingsError
+from akgnn.files import write_file
+from akgnn.graph import Graph
+from akgnn.machine.device import choose_device
+from akgnn.machine.provenance import versions
+from akgnn.models.registry import build_model
+from akgnn.runs.folder import RunFolder, check_fit
+from akgnn.runs.plan import RunPlan
+from akgnn.training.fit import FitResult
+from akgnn.training.history import History
+
+EXTRA_TENSORS = "estimator/"
+"""What the names of tensors begin with that are kept beside the model's."""
+# What records of tables say of features whose rows were divided by their sum.
+_ROWS_SUM_TO_1 = "sum to 1"
+
+
+@dataclass(frozen=True)
+class DataFacts:
+    """What a record says of the data.
+
+    Attributes:
+        name: Name of the data set.
+        num_nodes: Number of nodes.
+        num_edges: Number of stored directions of edges.
+        num_features: Number of features.
+        class_names: Names of the classes, in the order of the labels.
+        split: Name and fingerprint of the split.
+        source: Where the data come from and how they were treated.
+        recipe: How columns of tables became features, where they did.
+    """
+
+    name: str
+    num_nodes: int
+    num_edges: int
+    num_features: int
+    class_names: tuple[str, ...]
+    split: str
+    source: Mapping[str, str]
+    recipe: FeatureRecipe | None = None
+
+    @classmethod
+    def of(cls, data: NodeData) -> "DataFacts":
+        """The facts of these data."""
+        sizes = data.graph.num_nodes, data.graph.num_edges, data.num_features
+        source, recipe = dict(data.source), data.recipe
+        return cls(data.name, *sizes, data.class_names, data.split.label, source, recipe)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        recipe = {} if self.recipe is None else {"recipe": self.recipe.to_dict()}
+        return {**recipe, **{name: to_json(getattr(self, name)) for name in _RECORDED}}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "DataFacts":
+        """What `to_dict` wrote, by this version or an earlier one."""
+        kinds = get_type_hints(cls)
+        values: dict[str, Any] = {
+            name: from_json(kinds[name], content[name], name) for name in _RECORDED
+        }
+        recipe = content.get("recipe")
+        if recipe is not None:
+            recipe = FeatureRecipe.from_dict(recipe)
+            # Runs of the second format say so here alone.
+            if values["source"].get("rows") == _ROWS_SUM_TO_1:
+                recipe = replace(recipe, normalise_rows=True)
+        return cls(**values, recipe=recipe)
+
+
+_RECORDED = ("name", "num_nodes", "num_edges", "num_features", "class_names", "split", "source")
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Classes of nodes as a model sees them.
+
+    Attributes:
+        class_names: Names of the classes, in the order of the columns of `probability`.
+        probability: Probability of every class, a row for each node.
+        ids: The nodes' own ids; None where nodes are rows of a data set.
+    """
+
+    class_names: tuple[str, ...]
+    probability: Tensor
+    ids: Sequence[Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.probability)
+
+    @property
+    def labels(self) -> list[str]:
+        """The likeliest class of every node."""
+        return [self.class_names[index] for index in self.probability.argmax(1).tolist()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        ids = {} if self.ids is None else {"id": list(self.ids)}
+        probability = self.probability.tolist()
+        classes = list(self.class_names)
+        return {**ids, "classes": classes, "label": self.labels, "probability": probability}
+
+    def to_csv(self, file: Path | str | None = None) -> str:
+        """A row for each node: its id or number, its class, and the probability of each class.
+
+        Args:
+            file: Where to write the text too.
+
+        Raises:
+            RunFolderError: The file cannot be written.
+        """
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        names = [f"probability of {name}" for name in self.class_names]
+        writer.writerow(["node" if self.ids is None else "id", "label", *names])
+        nodes: Sequence[Any] = range(len(self)) if self.ids is None else self.ids
+        for node, label, row in zip(nodes, self.labels, self.probability.tolist(), strict=True):
+            writer.writerow([node, label, *(f"{value:.6f}" for value in row)])
+        if file is not None:
+            write_file(Path(file), stream.getvalue().encode())
+        return stream.getvalue()
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run that has finished.
+
+    Attributes:
+        plan: All its settings.
+        facts: What is known of its data without loading them.
+        result: What training came to.
+        folder: The folder that keeps it, if any.
+        tables: The tables it was trained on, where those were in memory: nodes and edges.
+    """
+
+    plan: RunPlan
+    facts: DataFacts
+    result: FitResult
+    folder: RunFolder | None = None
+    tables: tuple[Any, Any] = field(default=(None, None), repr=False)
+    trained_model: nn.Module | None = field(default=None, repr=False)
+
+    @cached_property
+    def model(self) -> nn.Module:
+        """The model with the best weights, in evaluation mode, on the CPU.
+
+        Raises:
+            CheckpointError: The folder's weights are damaged or do not fit.
+        """
+        if self.trained_model is not None:
+            return self.trained_model.cpu().eval()
+        assert self.folder is not None, "a run has its model, or a folder that keeps it"
+        tensors = self.folder.read_weights(self.folder.read())
+        with reading(self.folder.path):
+            return self.with_weights(tensors).model
+
+    def with_weights(self, tensors: Mapping[str, Tensor]) -> "Run":
+        """The same run with a model of these weights, among which may be tensors of others.
+
+        Raises:
+            CheckpointError: They do not fit the model.
+        """
+        weights = {n: t for n, t in tensors.items() if not n.startswith(EXTRA_TENSORS)}
+        sizes = self.facts.num_features, len(self.facts.class_names)
+        name, settings = self.plan.run.model, self.plan.preset.model
+        # Sizes are compared before there are any numbers: a record may claim more than memory has.
+        with torch.device("meta"):
+            expected = build_model(name, settings, *sizes).state_dict()
+        check_fit("weights", weights, expected)
+        for key, tensor in weights.items():
+            if tensor.dtype != expected[key].dtype:
+                raise CheckpointError(f"The weights {key!r} are {tensor.dtype}.")
+        model = build_model(name, settings, *sizes)
+        model.load_state_dict(weights)
+        return replace(self, trained_model=model)
+
+    def data(
+        self, data_root: Path | str | None = None, device: torch.device | str = "cpu"
+    ) -> NodeData:
+        """The data that the run was trained on, prepared as they were then.
+
+        Args:
+            data_root: Where data sets lie that do not come with the package.
+            device: Where the data are put.
+
+        Raises:
+            DataError: The data have changed since, or are not to be had.
+        """
+        data = self._load(data_root)
+        if DataFacts.of(data) != self.facts:
+            raise DataError(f"{data.name} is not the data that the run was trained on.")
+        return data.to(device)
+
+    def predict(
+        self,
+        nodes: Any = None,
+        edges: Any = None,
+        *,
+        dataset: str | None = None,
+        unknown_ids: str | None = None,
+        data_root: Path | str | None = None,
+        device: str = "auto",
+    ) -> Predictions:
+        """Predict the class of nodes.
+
+        Without arguments all nodes that the run was trained on. New nodes have the columns of the
+        training's, in any order; features are prepared as they were there.
+
+        Args:
+            nodes: Path or DataFrame of nodes to predict, which need not have been there in
+                training.
+            edges: Path or DataFrame of their edges, among each other and to nodes of training.
+            dataset: Another data set with the same features and classes.
+            unknown_ids: What to do with edges to ids without a node: `refuse` or `drop`; as in
+                training if not given.
+            data_root: Where data sets lie that do not come with the package.
+            device: auto, cpu, cuda or cuda:1.
+
+        Raises:
+            SettingsError: The arguments do not go together, or not with the run.
+            DataError: The tables or data do not fit the model.
+        """
+        if nodes is None and edges is not None:
+            raise SettingsError("`edges` needs `nodes`, the table of the nodes to predict.")
+        if nodes is not None and dataset is not None:
+            raise SettingsError("Name a data set or tables of your own (`nodes`), not both.")
+        place = choose_device(device)
+        rows: Tensor | None = None
+        if nodes is not None:
+            asked = self._read_tables(nodes, edges, unknown_ids)
+            x, graph, ids, rows = asked.x, asked.graph, asked.ids, asked.rows
+        else:
+            data = self._named_data(dataset, data_root)
+            x, graph, ids = data.x, data.graph, data.ids
+        logits = _logits(self.model, x, graph, place)
+        probability = (logits if rows is None else logits[rows]).softmax(1)
+        return Predictions(self.facts.class_names, probability, _plain(ids))
+
+    def _load(self, data_root: Path | str | None) -> NodeData:
+        nodes, edges = self.tables
+        if self.plan.tables is not None and nodes is None and not self.plan.tables.nodes:
+            raise DataError(
+                "The run was trained on tables in memory, which are not kept; predict new tables, "
+                "or train it again."
+            )
+        root = None if data_root is None else Path(data_root)
+        return self.plan.load(root, nodes=nodes, edges=edges)
+
+    def _named_data(self, dataset: str | None, data_root: Path | str | None) -> NodeData:
+        if dataset is None:
+            data = self._load(data_root)
+        else:
+            run = replace(self.plan.run, dataset=dataset, split=None)
+            root = None if data_root is None else Path(data_root)
+            data = replace(self.plan, run=run, tables=None).load(root)
+        self._check_fits(data)
+        return data
+
+    def _check_fits(self, data: NodeData) -> None:
+        facts = self.facts
+        sizes = facts.num_features, len(facts.class_names)
+        if (data.num_features, data.num_classes) != sizes:
+            raise DataError(
+                f"The model of {self._where} takes {sizes[0]} features and {sizes[1]} classes, "
+                f"but {data.name} has {data.num_features} and {data.num_classes}."
+            )
+
+    def _read_tables(self, nodes: Any, edges: Any, unknown_ids: str | None) -> Any:
+        from akgnn.data.tables.prediction import read_for_prediction
+
+        settings, recipe = self.plan.tables, self.facts.recipe
+        if settings is None or recipe is None:
+            raise SettingsError(
+                f"The run in {self._where} was trained on {self.plan.run.dataset}, not on tables: "
+                "it knows no columns by which to read `nodes`."
+            )
+        if unknown_ids is not None:
+            settings = settings.updated({"unknown_ids": unknown_ids})
+        known = self.tables if self.tables[0] is not None else (settings.nodes, settings.edges)
+        return read_for_prediction(
+            settings,
+            recipe,
+            nodes=nodes,
+            edges=edges,
+            known=(lambda: known) if known[0] is not None and str(known[0]) else None,
+            direction=self.plan.run.direction,
+        )
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The versions of what computed the run.
+
+        Raises:
+            CheckpointError: The folder's record is damaged.
+        """
+        if self.folder is None:
+            return versions()
+        with reading(self.folder.path):
+            return from_json(dict[str, str], self.folder.read()["versions"], "versions")
+
+    @property
+    def _where(self) -> str:
+        return "this run" if self.folder is None else str(self.folder.path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result in one flat object, as `--json` prints it."""
+        run = self.plan.run
+        return {
+            "dataset": run.dataset,
+            "split": self.facts.split,
+            "model": run.model,
+            "preset": run.preset,
+            "seed": run.seed,
+            **self.result.to_dict(),
+        }
+
+
+def load_run(path: Path | str) -> Run:
+    """A finished run from its folder.
+
+    Its model and data are loaded when they are first asked for.
+
+    Args:
+        path: The folder, as `akgnn.train(out=…)` or `akgnn train --out` made it.
+
+    Raises:
+        CheckpointError: The folder holds no run, or a damaged one.
+        RunFolderError: The run has failed, or has not finished.
+    """
+    folder = RunFolder(path)
+    content = folder.read()
+    if content.get("status") == "failed":
+        with reading(folder.path):
+            cause = from_json(str, content["error"], "error")
+        raise RunFolderError(f"The run in {folder.path} failed. {cause}")
+    if content.get("status") != "finished":
+        raise RunFolderError(
+            f"The run in {folder.path} has not finished; train it with `resume=True` to go on."
+        )
+    return read_run(folder, content)
+
+
+def read_run(folder: RunFolder, content: Mapping[str, Any]) -> Run:
+    """The run that the content of `run.json` describes."""
+    with reading(folder.path):
+        history = from_json(History, content["history"], "history")
+        result = FitResult.from_dict(content["result"], history)
+        facts = from_json(DataFacts, content["data"], "data")
+        return Run(RunPlan.from_dict(content["settings"]), facts, result, folder)
+
+
+def plan_of(folder: RunFolder, content: Mapping[str, Any]) -> RunPlan:
+    """The plan that a run folder keeps."""
+    with reading(folder.path):
+        return RunPlan.from_dict(content["settings"])
+
+
+@torch.no_grad()
+def _logits(model: nn.Module, x: Tensor | CSR, graph: Graph, device: torch.device) -> Tensor:
+    scores: Tensor = model.to(device)(x.to(device), graph.to(device)).cpu()
+    model.cpu()
+    return scores
+
+
+def _plain(ids: Any) -> list[Any] | None:
+    """Ids as Python's own numbers and texts."""
+    if ids is None:
+        return None
+    return ids.to_pylist() if hasattr(ids, "to_pylist") else list(ids)

@@ -1,0 +1,1 @@
+"""Models that train side by side in one stacked model."""

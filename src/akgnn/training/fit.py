@@ -1,0 +1,319 @@
+"""`fit`: one model from data to a result, and the loop that every training goes through."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from akgnn.codec import from_json
+from akgnn.data.node_data import NodeData
+from akgnn.errors import DivergedError, SettingsError
+from akgnn.models.adaptive_network import AdaptiveNetwork
+from akgnn.ops.dropout import Noise
+from akgnn.training.callbacks import Callback, Epoch, notify
+from akgnn.training.history import History
+from akgnn.training.metrics import METRICS, accuracy, cross_entropy, metrics_by_epoch
+from akgnn.training.optimizer import optimizer_tensors
+from akgnn.training.settings import TrainSettings
+from akgnn.training.state import RestartResult, Snapshot, Stopwatch, TrainingState, copied
+from akgnn.training.strategies.supervised import Strategy, Supervised, with_class_weight
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """What training came to; all scores but the losses in per cent.
+
+    Scores are attributes: `test_accuracy`, `test_macro_f1`, `val_roc_auc` and so on, for every name
+    in `METRICS`. The test nodes are read once, at the best epoch; without any, scores are NaN.
+
+    Attributes:
+        scores: By name: `test_NAME` and `val_NAME` of every metric, `val_loss` and
+            `train_accuracy`, all at the best epoch.
+        best_epoch: The epoch that validation chose, counted from 1.
+        epochs: How many epochs were trained.
+        seconds: Time of the training.
+        lambda_max: λ of every layer at the best epoch; empty for models without.
+        neighbour_share: What every layer takes from neighbours at the best epoch, from -1 to 1;
+            empty for models without adaptive kernels.
+        restarts: The initial values that were tried, where there were several.
+        history: Every epoch; of several restarts those of the best.
+    """
+
+    scores: Mapping[str, float]
+    best_epoch: int
+    epochs: int
+    seconds: float
+    lambda_max: tuple[float, ...]
+    neighbour_share: tuple[float, ...]
+    restarts: tuple[RestartResult, ...]
+    history: History
+
+    def __getattr__(self, name: str) -> float:
+        scores: Mapping[str, float] = self.__dict__.get("scores", {})
+        if name in scores:
+            return scores[name]
+        raise AttributeError(f"A result has no {name!r}; its scores are {', '.join(scores)}.")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.scores]
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The scores and the numbers of epochs by name."""
+        return {**self.scores, "best_epoch": self.best_epoch, "epochs": self.epochs}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the history, in one flat object."""
+        return {
+            **self.metrics,
+            "seconds": self.seconds,
+            "lambda_max": list(self.lambda_max),
+            "neighbour_share": list(self.neighbour_share),
+            "starts": [restart.to_dict() for restart in self.restarts],
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any], history: History) -> "FitResult":
+        """The result that `to_dict` wrote; a `ValueError` or `KeyError` if it does not fit."""
+        others = ("best_epoch", "epochs", "seconds", "lambda_max", "neighbour_share", "starts")
+        # Runs from before there were some of the scores do not have them.
+        scores = dict.fromkeys(_score_names(), math.nan)
+        for name in ("test_accuracy", "val_accuracy", "val_loss", "train_accuracy"):
+            scores[name] = from_json(float, content[name], name)
+        scores |= {
+            name: from_json(float, value, name)
+            for name, value in content.items()
+            if name not in others
+        }
+        numbers = tuple[float, ...]
+        return cls(
+            scores,
+            from_json(int, content["best_epoch"], "best_epoch"),
+            from_json(int, content["epochs"], "epochs"),
+            from_json(float, content["seconds"], "seconds"),
+            from_json(numbers, content["lambda_max"], "lambda_max"),
+            from_json(numbers, content.get("neighbour_share", []), "neighbour_share"),
+            from_json(tuple[RestartResult, ...], content.get("starts", []), "starts"),
+            history,
+        )
+
+
+def fit(
+    model: nn.Module,
+    data: NodeData,
+    settings: TrainSettings | None = None,
+    *,
+    seed: int = 0,
+    strategy: Strategy | None = None,
+    resume: Snapshot | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> FitResult:
+    """Train `model` until validation stops improving, and leave the best weights in it.
+
+    Args:
+        model: Called as `model(x, graph, noise)`; its initial weights are the caller's business.
+        data: On the device of the model.
+        settings: The paper's if not given.
+        seed: Seed of the dropout masks.
+        strategy: How the losses come about; plain cross-entropy if not given.
+        resume: Where an earlier call left off.
+        callbacks: Told of every epoch; they may end the training.
+
+    Raises:
+        DivergedError: A loss stopped being a number.
+        InterruptedRunError: A callback wanted to stop.
+    """
+    settings, strategy = settings or TrainSettings(), strategy or Supervised()
+    check_stopping(settings, data)
+    state = TrainingState(model, data.graph, settings, resume)
+    trainer = SingleTrainer(state, data, strategy, seed)
+    try:
+        train(trainer, callbacks)
+        result = trainer.result()
+    except DivergedError as error:
+        _end(callbacks, 0, error)
+        raise
+    _end(callbacks, 0, result)
+    return result
+
+
+def _end(callbacks: Sequence[Callback], index: int, outcome: FitResult | DivergedError) -> None:
+    for callback in callbacks:
+        callback.after_run(index, outcome)
+
+
+class Trainer(Protocol):
+    """One model, or several at once, that train epoch by epoch."""
+
+    def advance(self) -> bool:
+        """Get ready for the next epoch; false where there is none."""
+        ...
+
+    def train_epoch(self) -> list[Epoch]:
+        """Train one epoch, and say what trained it."""
+        ...
+
+
+def train(trainer: Trainer, callbacks: Sequence[Callback]) -> None:
+    """The training loop."""
+    while trainer.advance():
+        notify(callbacks, trainer.train_epoch())
+
+
+class SingleTrainer:
+    """Trains one model.
+
+    Args:
+        state: Its model, settings and epochs so far.
+        data: On the device of the model.
+        strategy: How the losses come about.
+        seed: Seed of the dropout masks.
+        index: Which of several models it is, for callbacks.
+    """
+
+    def __init__(
+        self, state: TrainingState, data: NodeData, strategy: Strategy, seed: int, index: int = 0
+    ) -> None:
+        self.state, self.strategy, self.seed, self.index = state, strategy, seed, index
+        self.data = with_class_weight(data, state.settings.class_weight)
+        self.metrics = metrics_by_epoch(data.num_classes, state.settings.stop_on)
+        self.watch = Stopwatch()
+
+    def advance(self) -> bool:
+        """Get ready for the next epoch; false where there is none."""
+        return self.state.next_epoch()
+
+    def train_epoch(self) -> list[Epoch]:
+        """Train one epoch."""
+        state = self.state
+        noise = Noise(self.seed, state.epoch)
+        loss = take_steps(state.model, self.data, state.restart.optimizer, self.strategy, noise)
+        if state.update(float(loss), _measure(state.model, self.data, self.metrics)):
+            state.best = copied(state.model.state_dict())
+        state.seconds += self.watch.lap()
+        return [Epoch(self.index, state.history, self._snapshot)]
+
+    def _snapshot(self) -> Snapshot:
+        state = self.state
+        weights = copied(state.model.state_dict())
+        return state.snapshot(weights, optimizer_tensors(state.restart.optimizer))
+
+    def result(self) -> FitResult:
+        """What the training came to."""
+        self.state.seconds += self.watch.lap()
+        return result_of(self.state, self.data)
+
+
+def check_stopping(settings: TrainSettings, data: NodeData) -> None:
+    """Refuse to stop on a score that the validation nodes do not have.
+
+    Raises:
+        SettingsError: They do not have it.
+    """
+    metric = METRICS.get(settings.stop_on)
+    if metric is None:
+        return
+    stop_on = f"stop_on={settings.stop_on!r}"
+    if metric.by_epoch == "two classes" and data.num_classes != 2:
+        raise SettingsError(
+            f"{stop_on} needs two classes, but the data have {data.num_classes}; "
+            "stop on loss or accuracy."
+        )
+    y = data.y[data.split.val]
+    if metric.by_epoch == "two classes" and y.unique().numel() < 2:
+        raise SettingsError(f"{stop_on} needs validation nodes of both classes.")
+
+
+class Steps(Protocol):
+    """What is asked of an optimiser."""
+
+    def zero_grad(self) -> None: ...  # noqa: D102
+    def step(self) -> object: ...  # noqa: D102
+
+
+def take_steps(
+    model: nn.Module, data: NodeData, optimizer: Steps, strategy: Strategy, noise: Noise
+) -> Tensor | float:
+    """One step down each of the strategy's losses; gives the last, of replicas one each."""
+    model.train()
+    value: Tensor | float = math.nan
+    for loss in strategy.losses(model, data, noise):
+        optimizer.zero_grad()
+        # The sum leaves each replica its own gradient.
+        (loss.sum() if loss.dim() else loss).backward()
+        optimizer.step()
+        value = loss.detach()
+    return value
+
+
+@torch.no_grad()
+def _measure(model: nn.Module, data: NodeData, metrics: Sequence[str]) -> dict[str, Any]:
+    """A row of the history, from training and validation nodes; test nodes are not looked at."""
+    model.eval()
+    logits = model(data.x, data.graph)
+    row: dict[str, Any] = {"lambda_max": _lambda_max(model)}
+    if isinstance(model, AdaptiveNetwork):
+        row["neighbour_share"] = model.neighbour_share(data.graph).view(-1).tolist()
+    for part, nodes in (("train", data.split.train), ("val", data.split.val)):
+        scores, y = logits[nodes], data.y[nodes]
+        row[f"{part}_loss"] = float(cross_entropy(scores, y))
+        row[f"{part}_accuracy"] = accuracy(scores.argmax(1), y)
+    return row | other_scores(metrics, scores, y)
+
+
+def other_scores(metrics: Sequence[str], logits: Tensor, y: Tensor) -> dict[str, float]:
+    """Columns of the history for metrics beside accuracy, of validation nodes; NaN is left out."""
+    scores = {
+        f"val_{name}": METRICS[name].function(logits, y) for name in metrics if name != "accuracy"
+    }
+    return {name: value for name, value in scores.items() if not math.isnan(value)}
+
+
+@torch.no_grad()
+def result_of(state: TrainingState, data: NodeData) -> FitResult:
+    """Put the best weights into the model, and read the test nodes with them.
+
+    Of several restarts the best one's epochs stay.
+    """
+    model, history, best_epoch = state.model, state.history, state.chosen.best_epoch
+    model.load_state_dict(state.best)
+    restarts = state.restart_results()
+    if restarts:
+        number = history.start[best_epoch]
+        best_epoch -= history.start.index(number)
+        history = history.of_restart(number)
+    share = history.neighbour_share
+    model.eval()
+    logits = model(data.x, data.graph)
+    scores = {
+        f"{part}_{name}": metric.function(logits[nodes], data.y[nodes])
+        for part, nodes in (("test", data.split.test), ("val", data.split.val))
+        for name, metric in METRICS.items()
+    }
+    # As training saw them, to the last digit.
+    measured = ("val_accuracy", "val_loss", "train_accuracy")
+    scores |= {name: history.column(name)[best_epoch] for name in measured}
+    return FitResult(
+        scores={name: scores[name] for name in _score_names()},
+        best_epoch=best_epoch + 1,
+        epochs=len(history),
+        seconds=state.seconds,
+        lambda_max=tuple(history.lambda_max[best_epoch]),
+        neighbour_share=tuple(share[best_epoch]) if share else (),
+        restarts=restarts,
+        history=history,
+    )
+
+
+def _score_names() -> list[str]:
+    """The names of all scores of a result, the test nodes' first."""
+    test, val = ([f"{part}_{name}" for name in METRICS] for part in ("test", "val"))
+    return [*test, *val, "val_loss", "train_accuracy"]
+
+
+def _lambda_max(model: nn.Module) -> list[float]:
+    values = getattr(model, "lambda_max", None)
+    return values.view(-1).tolist() if isinstance(values, Tensor) else []

@@ -1,0 +1,122 @@
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from akgnn.cli.options import (
+    decide_plan,
+    given,
+    parsed_changes,
+    resumed_plan,
+    scale_hint,
+    table_settings,
+)
+from akgnn.data.catalogue import load_dataset
+from akgnn.data.tables.settings import TableSettings
+from akgnn.errors import SettingsError, UnknownNameError
+from akgnn.runs.folder import RunFolder
+from akgnn.runs.plan import RunPlan, RunSettings
+
+CONFIG = '[run]\nmodel = "gcn"\nseed = 3\n[model]\nhidden_channels = 4\n[training]\nepochs = 9\n'
+TABLES = {"nodes": Path("n.csv"), "edges": Path("e.csv")}
+
+
+def test_what_was_not_given_is_left_open():
+    assert given(seed=0, force=False, model=None, label="") == {
+        "seed": 0,
+        "force": False,
+        "label": "",
+    }
+
+
+def test_options_go_over_the_file_which_goes_over_the_preset(tmp_path):
+    file = tmp_path / "a.toml"
+    file.write_text(CONFIG)
+    plan = decide_plan({"seed": 5}, {}, file, {"epochs": "7"})
+    assert (plan.run.model, plan.run.seed) == ("gcn", 5)
+    assert plan.preset.model.hidden_channels == 4
+    assert plan.preset.training.epochs == 7
+    assert plan.tables is None
+
+
+def test_tables_of_a_file_are_seen_from_the_file_and_options_from_here(tmp_path, monkeypatch):
+    file = tmp_path / "there" / "a.toml"
+    file.parent.mkdir()
+    file.write_text('[tables]\nnodes = "n.csv"\nedges = "e.csv"\nlabel = "topic"\n')
+    monkeypatch.chdir(tmp_path)
+    tables = decide_plan({}, {"edges": Path("mine.csv")}, file, {}).tables
+    assert tables.nodes == str(file.parent / "n.csv")
+    assert tables.edges == str(tmp_path / "mine.csv")
+    assert tables.label == "topic"
+
+
+def test_own_tables_bring_their_whole_path_and_their_preset(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plan = decide_plan({}, TABLES, None, {})
+    assert (plan.run.dataset, plan.run.preset) == ("tables", "any-graph")
+    assert plan.tables.nodes == str(tmp_path / "n.csv")
+    assert plan.data_name == "n"
+    assert decide_plan({"preset": "paper"}, TABLES, None, {}).run.preset == "paper"
+    # A model without that preset has its first.
+    assert decide_plan({"model": "sgc"}, TABLES, None, {}).run.preset == "paper"
+
+
+def test_a_data_set_beside_tables_is_refused():
+    with pytest.raises(SettingsError, match="not both"):
+        decide_plan({"dataset": "cora"}, TABLES, None, {})
+
+
+@pytest.mark.parametrize(("present", "missing"), [("nodes", "--edges"), ("edges", "--nodes")])
+def test_one_table_alone_is_refused(present, missing):
+    with pytest.raises(SettingsError, match=f"need --nodes and --edges; {missing} is missing"):
+        table_settings({present: "a.csv"}, {})
+
+
+def test_without_tables_there_are_no_settings_of_tables():
+    assert table_settings({}, {}) is None
+
+
+def test_changes_are_pairs():
+    assert parsed_changes(["a=1", "b=x=y", "c="]) == {"a": "1", "b": "x=y", "c": ""}
+    for wrong in ("a", "=1", ""):
+        with pytest.raises(SettingsError, match="NAME=VALUE"):
+            parsed_changes([wrong])
+
+
+@pytest.fixture
+def begun(tmp_path):
+    """A folder with a run that was begun on tables."""
+    tables = TableSettings(nodes=str(tmp_path / "n.csv"), edges=str(tmp_path / "e.csv"))
+    plan = RunPlan.make(RunSettings(dataset="tables", seed=4), tables=tables)
+    folder = RunFolder(tmp_path / "run")
+    folder.prepare()
+    folder.write({"settings": plan.to_dict(), "status": "running"}, None)
+    return folder, plan
+
+
+def test_a_run_to_go_on_with_has_its_plan_and_options_may_repeat_it(begun, tmp_path, monkeypatch):
+    folder, plan = begun
+    monkeypatch.chdir(tmp_path)
+    free = RunFolder(tmp_path / "free")
+    assert resumed_plan([None, free], {}, {}, {}) is None
+    assert resumed_plan([None, free, folder], {}, {}, {}) == plan
+    repeated = {"seed": 4}, {"nodes": Path("n.csv")}, {"epochs": str(plan.preset.training.epochs)}
+    assert resumed_plan([folder], *repeated) == plan
+    # Training itself refuses another run than the folder's.
+    assert resumed_plan([folder], {"seed": 5}, {}, {}) == plan.with_seed(5)
+    with pytest.raises(UnknownNameError, match="Unknown setting 'epoch'"):
+        resumed_plan([folder], {}, {}, {"epoch": "3"})
+
+
+def test_the_feature_of_the_largest_numbers_is_named():
+    data = load_dataset("csbm:num_nodes=60,num_features=2")
+    named = SimpleNamespace(feature_names=("age", "year"))
+    years = torch.stack([torch.full((60,), 30.0), torch.full((60,), -2024.0)], 1)
+    assert scale_hint(replace(data, x=years)) is None
+    assert scale_hint(replace(data, x=years, recipe=named)) == (
+        "Column 'year' holds numbers as large as 2,024; networks learn best from numbers of about "
+        "1. --standardise scales them."
+    )
+    assert scale_hint(replace(data, x=years[:, :1], recipe=named)) is None

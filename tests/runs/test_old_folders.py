@@ -1,0 +1,79 @@
+"""Folders that earlier versions wrote, with what those versions answered.
+
+`tests/fixtures/runs` holds them. Formats 1 and 2 of runs and format 1 of estimators were written by
+version 0.1.0; beside each lies what it predicted, or came to when it was resumed.
+"""
+
+import io
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from akgnn.estimator.classifier import AKGNNClassifier
+from akgnn.runs.folder import RunFolder
+from akgnn.runs.run import load_run, plan_of
+from akgnn.runs.train import train_run
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "runs"
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """Copies a folder, which reading must not change."""
+    return lambda name: Path(shutil.copytree(FIXTURES / name, tmp_path / name))
+
+
+def expected(name):
+    return (FIXTURES / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["run-1", "run-2-dataset"])
+def test_a_run_predicts_what_its_version_predicted(name, copied):
+    run = load_run(copied(name))
+    assert run.predict().to_csv() == expected(f"{name}.csv")
+    # Data of the first versions are still the same data.
+    assert run.data().split.label == run.facts.split
+
+
+def test_a_run_on_tables_predicts_new_tables_as_its_version_did(copied):
+    run = load_run(copied("run-2-tables"))
+    # Only the source said then that the rows of features sum to 1.
+    assert run.facts.recipe.normalise_rows
+    found = run.predict(FIXTURES / "new-nodes.csv", FIXTURES / "new-edges.csv")
+    assert found.to_csv() == expected("run-2-tables.csv")
+
+
+def test_a_stopped_run_is_resumed_to_the_end_its_version_came_to(copied):
+    folder = RunFolder(copied("run-2-stopped"))
+    plan = plan_of(folder, folder.read())
+    trained = len(folder.read()["history"]["val_loss"])
+    result = train_run(plan, plan.load(), folder, resume=True).to_dict()
+    wanted = json.loads(expected("run-2-stopped.json"))
+    for name, value in wanted.items():
+        if name == "starts":
+            for start, other in zip(result[name], value, strict=True):
+                assert start == pytest.approx(other)
+        else:
+            is_number = not isinstance(value, str)
+            assert result[name] == (pytest.approx(value) if is_number else value), name
+    assert 0 < trained < sum(start["epochs"] for start in wanted["starts"])
+    assert repr(load_run(folder.path).to_dict()) == repr(result)
+
+
+@pytest.mark.parametrize(("kind", "rows"), [("table", 10), ("graph", 40)])
+def test_an_estimator_predicts_what_its_version_predicted(kind, rows, copied):
+    estimator = AKGNNClassifier.load(copied(f"estimator-1-{kind}"))
+    x = np.loadtxt(FIXTURES / "rows.csv", delimiter=",")[:rows]
+    assert table(estimator.predict_proba(x)) == table(
+        np.loadtxt(FIXTURES / f"estimator-1-{kind}.csv", delimiter=",")
+    )
+
+
+def table(numbers):
+    """As CSV, to nine digits: machines may differ in the last of float64."""
+    stream = io.StringIO()
+    np.savetxt(stream, numbers, fmt="%.9f", delimiter=",")
+    return stream.getvalue()

@@ -1,0 +1,92 @@
+import pytest
+import torch
+
+from akgnn.data.tables.settings import TableSettings
+from akgnn.errors import SettingsError, UnknownNameError
+from akgnn.runs.plan import RunPlan, RunSettings
+from akgnn.training.strategies.drop_edge import DropEdge
+
+
+def test_a_plan_survives_its_record():
+    which = RunSettings(dataset="csbm:homophily=0.2", split="60/20/20", split_seed=3, seed=4)
+    plan = RunPlan.make(which, {"num_layers": "8", "learning_rate": "0.1"})
+    assert RunPlan.from_dict(plan.to_dict()) == plan
+
+
+def test_a_plan_with_another_strategy_survives_its_record():
+    plan = RunPlan.make(RunSettings(model="gat"), {"strategy": "drop-edge", "keep": "0.5"})
+    assert isinstance(plan.strategy(), DropEdge)
+    assert RunPlan.from_dict(plan.to_dict()) == plan
+
+
+@pytest.mark.parametrize("model", ["akgnn", "vbat"])
+def test_a_record_without_the_strategys_name_means_that_of_the_model(model):
+    plan = RunPlan.make(RunSettings(model=model))
+    record = plan.to_dict()
+    del record["strategy"]["strategy"]
+    assert RunPlan.from_dict(record) == plan
+
+
+def test_a_record_without_a_direction_means_symmetrised():
+    plan = RunPlan.make(RunSettings())
+    record = plan.to_dict()
+    del record["run"]["direction"]
+    assert RunPlan.from_dict(record) == plan
+
+
+def test_a_record_of_an_earlier_version_names_its_columns_features():
+    tables = TableSettings(nodes="n.csv", edges="e.csv", columns="w_*")
+    plan = RunPlan.make(RunSettings(dataset="tables"), tables=tables)
+    record = plan.to_dict()
+    record["tables"]["features"] = record["tables"].pop("columns")
+    assert RunPlan.from_dict(record) == plan
+
+
+def test_a_record_of_an_earlier_version_names_its_kernel_smooth_lambda():
+    for kernel in ("smooth", "paper"):
+        plan = RunPlan.make(RunSettings(), {"kernel": kernel})
+        record = plan.to_dict()
+        record["model"]["smooth_lambda"] = record["model"].pop("kernel") == "smooth"
+        assert RunPlan.from_dict(record) == plan
+
+
+def test_tables_of_ones_own_get_the_preset_for_any_graph():
+    tables = TableSettings(nodes="a/people.csv", edges="e.csv")
+    plan = RunPlan.decide({"seed": 3}, tables=tables)
+    assert (plan.run.dataset, plan.run.preset, plan.run.seed) == ("tables", "any-graph", 3)
+    assert plan.data_name == "people"
+    assert RunPlan.decide({"preset": "paper"}, tables=tables).run.preset == "paper"
+    # In memory they have no name.
+    assert RunPlan.decide({}, tables=TableSettings()).data_name == "tables"
+    with pytest.raises(SettingsError, match="a data set or tables of your own"):
+        RunPlan.decide({"dataset": "cora"}, tables=tables)
+
+
+def test_the_preset_of_the_data_set_is_taken():
+    which = RunSettings(dataset="pubmed", preset="authors-code")
+    assert RunPlan.make(which).preset.model.num_layers == 8
+
+
+def test_the_seed_decides_the_initial_weights():
+    def weights(seed):
+        plan = RunPlan.make(RunSettings(dataset="csbm:num_nodes=100", seed=seed))
+        return next(plan.build(plan.load()).parameters())
+
+    assert torch.equal(weights(1), weights(1))
+    assert not torch.equal(weights(1), weights(2))
+
+
+def test_split_and_features_reach_the_data():
+    which = RunSettings(split="20-per-class", split_seed=7, features="raw")
+    data = RunPlan.make(which).load()
+    assert data.split.name == "random-20-per-class-seed-7"
+    assert data.x.value is None
+
+
+def test_wrong_plans_are_refused():
+    with pytest.raises(UnknownNameError, match="Did you mean 'akgnn'"):
+        RunPlan.make(RunSettings(model="agknn"))
+    with pytest.raises(SettingsError, match="direction must be one of symmetrised, kept"):
+        RunSettings(direction="turned")
+    with pytest.raises(SettingsError, match="seed must be an integer"):
+        RunSettings(seed=0.5)

@@ -1,0 +1,95 @@
+import pytest
+
+from akgnn.data.catalogue import dataset_names
+from akgnn.errors import SettingsError, UnknownNameError
+from akgnn.models.registry import MODELS
+from akgnn.runs.plan import list_presets, load_preset
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_preset_of_every_model_is_valid_on_every_data_set(model):
+    for name, about in list_presets(model).items():
+        assert about
+        for dataset in dataset_names():
+            load_preset(model, name, dataset)
+
+
+@pytest.mark.parametrize("dataset", ["cora", "citeseer", "pubmed"])
+def test_the_papers_settings(dataset):
+    preset = load_preset("akgnn", "paper", dataset)
+    model, training = preset.model, preset.training
+    assert (model.num_layers, model.hidden_channels) == (5, 64)
+    assert model.input_dropout == model.layer_dropout == 0.6
+    assert (model.readout, model.normalisation) == ("sum", "sym")
+    assert model.initialisation == "glorot_normal"
+    assert (training.learning_rate, training.weight_decay, training.patience) == (0.01, 5e-4, 100)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "layers", "hidden"), [("cora", 6, 64), ("citeseer", 5, 64), ("pubmed", 8, 128)]
+)
+def test_the_authors_code(dataset, layers, hidden):
+    preset = load_preset("akgnn", "authors-code", dataset)
+    model = preset.model
+    assert (model.num_layers, model.hidden_channels) == (layers, hidden)
+    assert (model.readout, model.normalisation) == ("concat", "row")
+    assert (model.activation, model.initialisation) == ("leaky_relu", "uniform")
+    assert model.input_dropout == 0
+    assert model.transform_dropout == model.layer_dropout == model.classifier_dropout == 0.6
+    assert preset.training.learning_rate == 0.05
+
+
+@pytest.mark.parametrize(
+    ("dataset", "layers", "dropouts", "batch_norm", "loss", "rate", "patience"),
+    [
+        ("cora", 8, (0.5, 0.5), False, (4, 0.5, 1.0), 0.01, 200),
+        ("citeseer", 2, (0.0, 0.2), False, (2, 0.3, 0.7), 0.01, 200),
+        ("pubmed", 5, (0.6, 0.8), True, (4, 0.2, 1.0), 0.2, 100),
+    ],
+)
+def test_consistency_has_grands_settings(
+    dataset, layers, dropouts, batch_norm, loss, rate, patience
+):
+    preset = load_preset("akgnn", "akgnn-consistency", dataset)
+    model, training, strategy = preset.model, preset.training, preset.strategy
+    assert (model.order, model.readout, model.learn_lambda) == ("propagate-first", "mean", True)
+    assert (model.num_layers, model.hidden_channels) == (layers, 32)
+    assert (model.input_dropout, model.transform_dropout) == dropouts
+    assert (model.node_dropout, model.batch_norm) == (0.5, batch_norm)
+    assert model.layer_dropout == model.classifier_dropout == 0
+    assert strategy.name == "consistency"
+    kept = strategy.to_dict()
+    assert (kept["passes"], kept["temperature"], kept["weight"]) == loss
+    assert (training.learning_rate, training.patience) == (rate, patience)
+    assert (training.weight_decay, training.phi_learning_rate) == (5e-4, 0.01)
+
+
+def test_gprgnn_has_the_settings_of_its_authors_code():
+    cora, pubmed = (load_preset("gprgnn", "paper", name) for name in ("cora", "pubmed"))
+    model, training = cora.model, cora.training
+    assert (model.num_layers, model.hidden_channels, model.alpha) == (10, 64, 0.1)
+    assert model.dropout == model.propagation_dropout == 0.5
+    assert (training.learning_rate, training.weight_decay, training.decay_biases) == (
+        0.01,
+        5e-4,
+        True,
+    )
+    assert (training.epochs, training.patience, training.stop_on) == (1000, 200, "loss")
+    assert (pubmed.model.alpha, pubmed.training.learning_rate) == (0.2, 0.05)
+
+
+def test_changes_reach_model_and_training():
+    preset = load_preset("akgnn", "paper", "cora").updated({"num_layers": "8", "epochs": "3"})
+    assert (preset.model.num_layers, preset.training.epochs) == (8, 3)
+
+
+def test_wrong_names_and_values_are_answered():
+    preset = load_preset("akgnn", "paper", "cora")
+    with pytest.raises(UnknownNameError, match="Did you mean 'num_layers'"):
+        preset.updated({"num_layer": "8"})
+    with pytest.raises(SettingsError, match="num_layers must be an integer"):
+        preset.updated({"num_layers": "many"})
+    with pytest.raises(UnknownNameError, match=r"Unknown preset 'papr'.*Did you mean 'paper'"):
+        load_preset("akgnn", "papr", "cora")
+    with pytest.raises(UnknownNameError, match="Unknown model"):
+        list_presets("gcm")

@@ -1,0 +1,288 @@
+import csv
+import io
+import json
+import math
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+import torch
+
+from akgnn.cli.main import main
+from akgnn.data.catalogue import load_dataset
+from akgnn.data.tables.recipe import FeatureRecipe
+from akgnn.errors import CheckpointError, DataError, RunFolderError, SettingsError
+from akgnn.runs.folder import RunFolder
+from akgnn.runs.plan import RunPlan, RunSettings
+from akgnn.runs.run import DataFacts, Predictions, load_run
+from akgnn.runs.train import train, train_run
+from run_files import rewrite
+from written_tables import ids_of, write_tables
+
+DATASET = "csbm:num_nodes=80,num_features=6,homophily=0.8,signal=6"
+DATA = load_dataset(DATASET)
+SETTINGS = {"epochs": 4, "patience": 4, "hidden_channels": 4, "num_layers": 2}
+OWN = {"label": "label", "split": "split", "settings": SETTINGS}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return RunFolder(tmp_path / "run")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """The data as two CSV files, and two of new nodes with edges among each other and to those."""
+    folder = tmp_path_factory.mktemp("tables")
+    write_tables(DATA, folder)
+    nodes = pd.read_csv(folder / "nodes.csv", dtype={"id": str})[:9]
+    # In another order of rows and columns than in training.
+    new = nodes.assign(id=[f"new-{n}" for n in range(9)])[::-1].drop(columns=["label", "split"])
+    new[new.columns[::-1]].to_csv(folder / "new-nodes.csv", index=False)
+    links = [("new-0", "new-1"), ("new-2", ids_of(DATA)[3]), (ids_of(DATA)[5], "new-8")]
+    pd.DataFrame(links, columns=["source", "target"]).to_csv(folder / "new-edges.csv", index=False)
+    return folder
+
+
+def frames(files, prefix=""):
+    """The same tables in memory."""
+    return tuple(
+        pd.read_csv(files / f"{prefix}{name}.csv", dtype=str) for name in ("nodes", "edges")
+    )
+
+
+def typed(nodes):
+    """With the features as numbers."""
+    names = [name for name in nodes.columns if name.startswith("feature")]
+    return nodes.astype(dict.fromkeys(names, float))
+
+
+def test_a_run_on_a_data_set_is_that_of_its_plan():
+    run = train(DATASET, model="gcn", settings={"epochs": 4, "hidden_channels": 4}, seed=3)
+    plan = RunPlan.make(
+        RunSettings(dataset=DATASET, model="gcn", seed=3), {"epochs": 4, "hidden_channels": 4}
+    )
+    alone = train_run(plan, DATA)
+    assert run.plan == plan
+    assert run.facts == DataFacts.of(DATA)
+    assert run.result.history == alone.result.history
+    assert torch.equal(run.data().x, DATA.x)
+
+
+def test_a_run_predicts_what_its_model_says():
+    run = train(DATASET, settings=SETTINGS)
+    predictions = run.predict(device="cpu")
+    with torch.no_grad():
+        probability = run.model(DATA.x, DATA.graph).softmax(1)
+    assert torch.equal(predictions.probability, probability)
+    assert predictions.ids is None
+    nodes = DATA.split.test
+    predicted = torch.tensor([int(label) for label in predictions.labels])
+    hits = (predicted == DATA.y)[nodes].double().mean()
+    assert 100 * float(hits) == pytest.approx(run.result.test_accuracy)
+
+
+def test_csv_files_and_data_frames_give_the_same_run(files):
+    from_files = train(nodes=files / "nodes.csv", edges=str(files / "edges.csv"), **OWN)
+    nodes, edges = frames(files)
+    from_frames = train(nodes=typed(nodes), edges=edges, **OWN)
+    assert from_files.plan.run.preset == from_frames.plan.run.preset == "any-graph"
+    assert from_files.plan.data_name == "nodes"
+    assert from_files.result.history == from_frames.result.history
+    assert from_files.predict().to_csv() == from_frames.predict().to_csv()
+    assert from_files.predict().ids == ids_of(DATA)
+    # The labels come through: the same nodes are trained on as in the data set.
+    assert torch.equal(from_frames.data().split.test, DATA.split.test)
+    new = files / "new-nodes.csv", files / "new-edges.csv"
+    in_memory = frames(files, "new-")
+    found = from_files.predict(*new).to_csv()
+    assert found == from_frames.predict(typed(in_memory[0]), in_memory[1]).to_csv()
+
+
+def test_python_and_the_command_predict_the_same(files, tmp_path):
+    run = train(nodes=files / "nodes.csv", edges=files / "edges.csv", out=tmp_path / "run", **OWN)
+    out = tmp_path / "predictions.csv"
+    command = ["predict", str(tmp_path / "run"), "--out", str(out)]
+    assert main(command) == 0
+    assert run.predict().to_csv() == out.read_text()
+    new = files / "new-nodes.csv", files / "new-edges.csv"
+    assert main([*command, "--nodes", str(new[0]), "--edges", str(new[1])]) == 0
+    assert run.predict(*new).to_csv() == out.read_text()
+    assert run.predict(*new).ids == [f"new-{n}" for n in range(8, -1, -1)]
+
+
+@pytest.mark.parametrize("kind", ["dataset", "tables"])
+def test_a_kept_run_predicts_the_same_again(kind, files, folder):
+    tables = {"nodes": files / "nodes.csv", "edges": files / "edges.csv", **OWN}
+    given = {"dataset": DATASET, "settings": SETTINGS} if kind == "dataset" else tables
+    run = train(out=folder.path, **given)
+    again = load_run(folder.path)
+    assert (again.plan, again.facts) == (run.plan, run.facts)
+    assert repr(again.result) == repr(run.result)
+    assert torch.equal(again.predict().probability, run.predict().probability)
+    assert again.predict().to_csv() == run.predict().to_csv()
+    assert repr(again.to_dict()) == repr(run.to_dict())
+    assert train(out=folder.path, resume=True, **given).predict().to_csv() == run.predict().to_csv()
+
+
+def test_tables_in_memory_are_not_kept_but_new_ones_are_predicted(files, folder):
+    nodes, edges = frames(files)
+    run = train(nodes=typed(nodes), edges=edges, out=folder.path, **OWN)
+    again = load_run(folder.path)
+    for ask in (again.data, again.predict):
+        with pytest.raises(DataError, match="tables in memory, which are not kept"):
+            ask()
+    new_nodes, new_edges = frames(files, "new-")
+    inside = new_edges[:1]
+    assert again.predict(typed(new_nodes), inside).to_csv() == (
+        run.predict(typed(new_nodes), inside).to_csv()
+    )
+
+
+def test_data_that_changed_are_refused(tmp_path):
+    write_tables(DATA, tmp_path)
+    nodes = tmp_path / "nodes.csv"
+    train(nodes=nodes, edges=tmp_path / "edges.csv", out=tmp_path / "run", **OWN)
+    run = load_run(tmp_path / "run")
+    assert run.data().graph.num_nodes == 80
+    table = pd.read_csv(nodes, dtype=str)
+    table.loc[4, "feature_2"] = "7.5"
+    table.to_csv(nodes, index=False)
+    with pytest.raises(DataError, match="is not the data that the run was trained on"):
+        run.data()
+    nodes.unlink()
+    with pytest.raises(DataError, match=r"nodes\.csv"):
+        run.data()
+
+
+def test_another_data_set_is_predicted_if_it_fits():
+    run = train(DATASET, settings=SETTINGS)
+    other = run.predict(dataset="csbm:num_nodes=50,num_features=6")
+    assert len(other) == 50
+    with pytest.raises(DataError, match=r"takes 6 features and 4 classes, but .* has 7 and 3"):
+        run.predict(dataset="csbm:num_nodes=60,num_features=7,num_classes=3")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"edges": "e.csv"}, "`edges` needs `nodes`"),
+        ({"nodes": "n.csv", "dataset": "cora"}, "not both"),
+        ({"nodes": "n.csv", "edges": "e.csv"}, "not on tables: it knows no columns"),
+    ],
+)
+def test_questions_that_a_run_cannot_answer_are_refused(arguments, message):
+    plan = RunPlan.make(RunSettings(dataset=DATASET), {**SETTINGS, "epochs": 1})
+    with pytest.raises(SettingsError, match=message):
+        train_run(plan, DATA).predict(**arguments)
+
+
+PREDICTIONS = Predictions(("art", "bio, chem"), torch.tensor([[0.25, 0.75], [2 / 3, 1 / 3]]))
+
+
+def test_predictions_are_written_as_csv(tmp_path):
+    text = PREDICTIONS.to_csv(tmp_path / "out.csv")
+    assert list(csv.reader(io.StringIO(text))) == [
+        ["node", "label", "probability of art", "probability of bio, chem"],
+        ["0", "bio, chem", "0.250000", "0.750000"],
+        ["1", "art", "0.666667", "0.333333"],
+    ]
+    assert (tmp_path / "out.csv").read_text() == text
+    named = replace(PREDICTIONS, ids=["a", 7]).to_csv()
+    assert [row.split(",")[0] for row in named.splitlines()] == ["id", "a", "7"]
+    with pytest.raises(RunFolderError, match="Cannot write"):
+        PREDICTIONS.to_csv(tmp_path / "nowhere" / "out.csv")
+
+
+def test_predictions_are_plain_json():
+    content = json.loads(json.dumps(replace(PREDICTIONS, ids=["a", 7]).to_dict()))
+    assert content["id"] == ["a", 7]
+    assert content["classes"] == ["art", "bio, chem"]
+    assert content["label"] == ["bio, chem", "art"]
+    assert content["probability"][0] == [0.25, 0.75]
+    assert "id" not in PREDICTIONS.to_dict()
+
+
+def test_facts_survive_their_record(files):
+    for data in (DATA, train(nodes=files / "nodes.csv", edges=files / "edges.csv", **OWN).data()):
+        facts = DataFacts.of(data)
+        assert DataFacts.from_dict(json.loads(json.dumps(facts.to_dict()))) == facts
+
+
+def test_a_recipe_of_an_earlier_version_divides_rows_where_the_source_says_so():
+    content = {**DataFacts.of(DATA).to_dict(), "recipe": FeatureRecipe(()).to_dict()}
+    del content["recipe"]["normalise_rows"]
+    assert not DataFacts.from_dict(content).recipe.normalise_rows
+    content["source"]["rows"] = "sum to 1"
+    assert DataFacts.from_dict(content).recipe.normalise_rows
+
+
+def test_weights_of_another_model_are_refused(folder, tmp_path):
+    train(DATASET, settings=SETTINGS, out=folder.path)
+    other = RunFolder(tmp_path / "other")
+    train(DATASET, settings={**SETTINGS, "hidden_channels": 9}, out=other.path)
+    content = folder.read()
+    del content["format"]
+    folder.write(content, other.read_weights(other.read()), "weights.safetensors")
+    run = load_run(folder.path)
+    with pytest.raises(CheckpointError, match="do not fit the model"):
+        run.predict()
+
+
+def test_weights_of_another_type_are_refused():
+    run = train(DATASET, settings={**SETTINGS, "epochs": 1})
+    weights = {name: tensor.double() for name, tensor in run.model.state_dict().items()}
+    with pytest.raises(CheckpointError, match=r"are torch\.float64"):
+        run.with_weights(weights)
+
+
+def test_a_record_that_claims_a_giant_is_refused_before_it_takes_memory(folder):
+    train(DATASET, settings={**SETTINGS, "epochs": 1}, out=folder.path)
+    file = folder.path / "run.json"
+    content = json.loads(file.read_text())
+    content["data"]["num_features"] = content["settings"]["model"]["hidden_channels"] = 10**6
+    rewrite(file, content)
+    with pytest.raises(CheckpointError, match="do not fit the model"):
+        load_run(folder.path).model  # noqa: B018
+
+
+def test_a_folder_without_a_finished_run_is_refused(folder):
+    with pytest.raises(CheckpointError, match="holds no run"):
+        load_run(folder.path)
+    folder.prepare()
+    for content, error, message in (
+        ({"status": "running"}, RunFolderError, "has not finished; train it with `resume=True`"),
+        ({"status": "failed", "error": "Too high."}, RunFolderError, r"failed\. Too high\."),
+        ({"status": "failed", "error": "\x1b[31m"}, CheckpointError, "not printable"),
+        ({"status": "finished"}, CheckpointError, "'history' is missing"),
+    ):
+        folder.write(content, None)
+        with pytest.raises(error, match=message):
+            load_run(folder.path)
+
+
+LATER = ("test_balanced_accuracy", "test_log_loss", "test_calibration_error", "test_roc_auc")
+
+
+def test_a_run_from_before_there_were_more_scores_is_read(folder):
+    run = train("csbm:num_nodes=80,num_classes=2", settings=SETTINGS, out=folder.path)
+    assert len(run.result.history.val_roc_auc) == 4
+    content = json.loads((folder.path / "run.json").read_text())
+    for name in LATER:
+        assert content["result"].pop(name) == run.result.scores[name]
+    del content["history"]["val_roc_auc"]
+    rewrite(folder.path / "run.json", content)
+    result = load_run(folder.path).result
+    assert result.test_accuracy == run.result.test_accuracy
+    assert all(math.isnan(getattr(result, name)) for name in LATER)
+    assert result.history.val_roc_auc == []
+
+
+def test_a_run_knows_what_computed_it(folder):
+    run = train(DATASET, settings={**SETTINGS, "epochs": 1}, out=folder.path)
+    file = folder.path / "run.json"
+    content = json.loads(file.read_text())
+    content["versions"]["torch"] = "1.0"
+    rewrite(file, content)
+    assert load_run(folder.path).versions["torch"] == "1.0"
+    assert replace(run, folder=None).versions["torch"] == torch.__version__

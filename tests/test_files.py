@@ -1,0 +1,158 @@
+import json
+import math
+import os
+import subprocess
+import sys
+
+import pytest
+
+from akgnn.errors import CheckpointError, RunFolderError
+from akgnn.files import (
+    folder_lock,
+    is_left_over,
+    json_text,
+    make_folder,
+    parse_json,
+    read_json,
+    replacing,
+    without_nan,
+    write_file,
+)
+
+# Takes the lock, says so, and waits until its input ends.
+HOLD = """
+import sys
+from pathlib import Path
+from akgnn.files import folder_lock
+with folder_lock(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_file_is_replaced_and_nothing_else_is_left(tmp_path):
+    file = tmp_path / "run.json"
+    write_file(file, b"old")
+    write_file(file, b"new")
+    assert file.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_what_cannot_be_written_is_named(tmp_path):
+    with pytest.raises(RunFolderError, match=r"Cannot write .*missing/run\.json"):
+        write_file(tmp_path / "missing" / "run.json", b"")
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(RunFolderError, match=r"Cannot write .*taken"):
+        write_file(tmp_path / "taken", b"")
+    assert [item.name for item in tmp_path.iterdir()] == ["taken"]
+
+
+def write_half(file):
+    with replacing(file) as temporary:
+        assert temporary.suffix == ".onnx"
+        assert is_left_over(temporary)
+        temporary.write_bytes(b"half")
+        raise KeyError("mine")
+
+
+def test_an_error_while_writing_leaves_the_old_file(tmp_path):
+    file = tmp_path / "model.onnx"
+    file.write_bytes(b"old")
+    with pytest.raises(KeyError, match="mine"):
+        write_half(file)
+    assert file.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_name_that_is_too_long_is_told_in_one_line(tmp_path):
+    with pytest.raises(RunFolderError, match="File name too long"):
+        write_file(tmp_path / ("x" * 300), b"")
+
+
+def test_a_folder_that_cannot_be_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(RunFolderError, match="Cannot write to the folder"):
+        make_folder(tmp_path / "file" / "inside")
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """Another process that holds the lock of the folder."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "held\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def enter(path):
+    with folder_lock(path):
+        pass
+
+
+def test_another_process_is_kept_out_until_the_first_is_done(holder, tmp_path):
+    with pytest.raises(RunFolderError, match=f"Another process is training in {tmp_path}"):
+        enter(tmp_path)
+    holder.communicate("")
+    assert holder.returncode == 0
+    enter(tmp_path)
+
+
+def test_a_kill_gives_the_lock_back(holder, tmp_path):
+    holder.kill()
+    holder.wait()
+    enter(tmp_path)
+
+
+def test_an_error_inside_goes_on_and_gives_the_lock_back(tmp_path):
+    with pytest.raises(KeyError, match="mine"), folder_lock(tmp_path):
+        raise KeyError("mine")
+    enter(tmp_path)
+
+
+def test_a_refused_lock_leaves_no_file_open(holder, tmp_path):
+    before = os.listdir("/dev/fd")
+    with pytest.raises(RunFolderError):
+        enter(tmp_path)
+    assert os.listdir("/dev/fd") == before
+
+
+def test_folders_are_locked_one_by_one(holder, tmp_path):
+    (tmp_path / "other").mkdir()
+    enter(tmp_path / "other")
+    assert [file.name for file in tmp_path.iterdir() if not is_left_over(file)] == ["other"]
+
+
+def test_what_json_lacks_becomes_null():
+    content = {"a": [1.0, math.nan, (math.inf, 2)], "b": "NaN", "c": True}
+    assert json.dumps(without_nan(content), allow_nan=False) == json_text(content)
+    assert json_text(content) == '{"a": [1.0, null, [null, 2]], "b": "NaN", "c": true}'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "Expecting property name"),
+        ("NaN", "NaN is not a number"),
+        ("[" * 100_000, "nested too deeply"),
+        (b"\xff", "invalid start byte"),
+    ],
+)
+def test_wrong_json_is_a_value_error(text, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        parse_json(text)
+    file = tmp_path / "file.json"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(CheckpointError, match=r"file\.json is damaged"):
+        read_json(file)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(CheckpointError, match="is missing, or is no file"):
+        read_json(tmp_path / "pipe")
