@@ -286,3 +286,11 @@ def test_a_run_knows_what_computed_it(folder):
     rewrite(file, content)
     assert load_run(folder.path).versions["torch"] == "1.0"
     assert replace(run, folder=None).versions["torch"] == torch.__version__
+
+
+def test_a_run_is_shown_in_a_line():
+    run = train("csbm:num_nodes=100", settings={"epochs": 2, "hidden_channels": 4})
+    accuracy = f"{run.result.test_accuracy:.1f}"
+    shown = f"seed 0: test accuracy {accuracy} %, epoch {run.result.best_epoch} of 2)"
+    assert repr(run) == f"Run(akgnn (paper) on csbm:num_nodes=100, {shown}"
+    assert len(repr(run.result)) < 1500

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -153,8 +153,8 @@ class Run:
     facts: DataFacts
     result: FitResult
     folder: RunFolder | None = None
-    tables: tuple[Any, Any] = field(default=(None, None), repr=False)
-    trained_model: nn.Module | None = field(default=None, repr=False)
+    tables: tuple[Any, Any] = (None, None)
+    trained_model: nn.Module | None = None
 
     @cached_property
     def model(self) -> nn.Module:
@@ -317,6 +317,14 @@ class Run:
     @property
     def _where(self) -> str:
         return "this run" if self.folder is None else str(self.folder.path)
+
+    def __repr__(self) -> str:
+        run, result = self.plan.run, self.result
+        return (
+            f"Run({run.model} ({run.preset}) on {self.plan.data_name}, seed {run.seed}: "
+            f"test accuracy {result.test_accuracy:.1f} %, epoch {result.best_epoch} of "
+            f"{result.epochs})"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The result in one flat object, as `--json` prints it."""

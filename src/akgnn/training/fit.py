@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
@@ -49,7 +49,7 @@ class FitResult:
     lambda_max: tuple[float, ...]
     neighbour_share: tuple[float, ...]
     restarts: tuple[RestartResult, ...]
-    history: History
+    history: History = field(repr=False)
 
     def __getattr__(self, name: str) -> float:
         scores: Mapping[str, float] = self.__dict__.get("scores", {})
