@@ -34,15 +34,9 @@ CASES = {
     "akgnn, sparse features": {"dataset": "pubmed"},
     "akgnn, 10 layers of 32": {"changes": {"num_layers": 10, "hidden_channels": 32}},
     "akgnn, recomputed": {"changes": {"recompute": True}},
-    "akgnn, 10 layers recomputed": {"changes": {"recompute": True, "num_layers": 10}},
-    "akgnn, many features": {"dataset": f"{EVEN},num_features=256"},
-    "akgnn, no layer dropout": {"changes": {"layer_dropout": 0.0}},
-    "akgnn, λ fixed": {"changes": {"learn_lambda": False}},
     "akgnn, concat": {"changes": {"readout": "concat"}},
-    "akgnn, max": {"changes": {"readout": "max"}},
     "akgnn, groups": {"changes": {"groups": 4}},
     "akgnn, own weights": {"changes": {"share_weights": False}},
-    "akgnn, deep classifier": {"changes": {"classifier_layers": 3}},
     "akgnn, any graph": {"preset": "any-graph"},
     "akgnn, consistency": {"preset": "akgnn-consistency", "changes": {"passes": 2}},
     "akgnn, consistency, norms": {
@@ -51,16 +45,11 @@ CASES = {
     },
     "gcn": {"model": "gcn"},
     "gcn, dense": {"model": "gcn", "dataset": DENSE},
-    "gcn, 4 layers": {"model": "gcn", "changes": {"num_layers": 4, "hidden_channels": 64}},
     "appnp": {"model": "appnp"},
-    "appnp, dense": {"model": "appnp", "dataset": DENSE},
-    "appnp, all edges": {"model": "appnp", "changes": {"edge_dropout": 0.0}},
     "sgc": {"model": "sgc", "changes": {"num_layers": 8}},
-    "sgc, dense": {"model": "sgc", "dataset": DENSE},
     "ssgc": {"model": "ssgc"},
     "mlp": {"model": "mlp"},
     "gat": {"model": "gat"},
-    "gprgnn": {"model": "gprgnn"},
 }
 
 
@@ -91,12 +80,15 @@ def sizes():
     return of
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_estimate_is_near_the_measured_peak(name, peaks, sizes):
-    case = {"dataset": EVEN, **CASES[name]}
-    plan = peak_of_training.plan_of(case)
-    ratio = training_bytes(plan, sizes(case["dataset"]), CPU) / peaks[name]
-    assert LOWEST <= ratio <= HIGHEST
+def test_the_estimates_are_near_the_measured_peaks(peaks, sizes):
+    # In one test: workers that share a file of tests would each measure all peaks.
+    ratios = {}
+    for name, own in CASES.items():
+        case = {"dataset": EVEN, **own}
+        needed = training_bytes(peak_of_training.plan_of(case), sizes(case["dataset"]), CPU)
+        ratios[name] = needed / peaks[name]
+    wrong = {name: ratio for name, ratio in ratios.items() if not LOWEST <= ratio <= HIGHEST}
+    assert not wrong
 
 
 def test_the_sizes_of_a_large_graph_are_known_before_it_is_built():
