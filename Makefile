@@ -10,7 +10,7 @@ train: .venv/run.stamp
 
 # One process a core with one thread each: threads that fight for cores are far slower.
 test: .venv/dev.stamp
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 8
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal
 
 check: .venv/dev.stamp
 	$(BIN)/ruff format --check .
