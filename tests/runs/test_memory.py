@@ -12,6 +12,7 @@ from akgnn.data.catalogue import load_dataset
 from akgnn.data.generated import LargeGraphSettings, large_graph
 from akgnn.errors import DivergedError, MissingExtraError, OutOfMemoryError
 from akgnn.machine.device import size_text
+from akgnn.models.registry import MODELS
 from akgnn.runs import memory
 from akgnn.runs.memory import (
     Sizes,
@@ -20,7 +21,7 @@ from akgnn.runs.memory import (
     remedies,
     training_bytes,
 )
-from akgnn.runs.plan import RunPlan, RunSettings
+from akgnn.runs.plan import RunPlan, RunSettings, list_presets
 
 # What the estimates may be of the measured peaks.
 LOWEST, HIGHEST = 0.7, 2.0
@@ -277,3 +278,20 @@ def test_a_gpu_that_runs_out_of_memory_is_explained():
         memory_errors_explained(PLAN, device, SIZES),
     ):
         torch.empty(2**50, dtype=torch.uint8, device=device)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        Sizes(20_000, 100_000, 2_000, 5, entries=400_000),
+        Sizes(2_000, 180_000, 16, 4),
+        Sizes(50_000, 100_000, 300, 40),
+    ],
+    ids=["sparse", "dense", "classes"],
+)
+def test_what_is_not_measured_surely_fits(model, sizes):
+    for preset in list_presets(model):
+        plan = RunPlan.make(RunSettings(model=model, preset=preset))
+        needed = training_bytes(plan, sizes, CPU)
+        assert needed is None or memory._surely_enough(plan, sizes) > needed, preset
