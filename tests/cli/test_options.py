@@ -24,11 +24,9 @@ TABLES = {"nodes": Path("n.csv"), "edges": Path("e.csv")}
 
 
 def test_what_was_not_given_is_left_open():
-    assert given(seed=0, force=False, model=None, label="") == {
-        "seed": 0,
-        "force": False,
-        "label": "",
-    }
+    params = {"seed": 0, "force": False, "model": None, "label": "", "id_column": "key"}
+    run, tables = given(SimpleNamespace(params=params))
+    assert (run, tables) == ({"seed": 0}, {"label": "", "id": "key"})
 
 
 def test_options_go_over_the_file_which_goes_over_the_preset(tmp_path):

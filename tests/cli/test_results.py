@@ -1,7 +1,5 @@
-import json
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -11,10 +9,10 @@ from akgnn.cli.show import (
     kernel_columns,
     kernel_lines,
     print_choice,
+    print_folds,
     print_run,
     print_seeds,
     seeds_summary,
-    show_folds,
 )
 from akgnn.report.words import NO_EDGES
 from akgnn.runs.plan import RunPlan, RunSettings
@@ -140,8 +138,8 @@ def folds():
 
 
 def test_folds_for_people(capsys):
-    show_folds(folds(), "cpu", Path("runs"), as_json=False)
-    first, head, *rows, last, kept = capsys.readouterr().out.splitlines()
+    print_folds(folds(), "cpu")
+    first, head, *rows, last = capsys.readouterr().out.splitlines()
     assert first.endswith("3 classes; 3 folds of split seed 0")
     assert head.split()[:3] == ["fold", "test", "%"]
     assert [row.split()[:2] for row in rows] == [
@@ -153,13 +151,10 @@ def test_folds_for_people(capsys):
     ]
     assert max(map(len, [head, *rows])) <= 110
     assert last.endswith("on cpu: test accuracy 80.00 ± 10.00 % over 3 folds")
-    assert kept == "Kept in runs; see: akgnn inspect runs/fold-0"
 
 
-def test_folds_in_one_object(capsys):
-    show_folds(folds(), "cpu", None, as_json=True)
-    shown = json.loads(capsys.readouterr().out)
-    assert shown == json.loads(json.dumps(folds_summary(folds())))
+def test_folds_in_one_object():
+    shown = folds_summary(folds())
     assert (shown["folds"], shown["mean"], shown["std"]) == (3, 80.0, 10.0)
     assert shown["scores"]["test_log_loss"] == {"mean": pytest.approx(0.5124), "std": 0.0}
     assert [run["test_accuracy"] for run in shown["runs"]] == [70.0, 80.0, 90.0]

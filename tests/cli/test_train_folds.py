@@ -23,7 +23,9 @@ def test_folds_are_kept_read_and_repeated(tmp_path, capsys):
     assert main(["train", "--out", out, "--folds", "3", "--resume", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == first
     assert main(["train", "--out", out, "--folds", "3", "--resume"]) == 0
-    assert "3 folds of split seed 0\n" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "3 folds of split seed 0\n" in shown
+    assert shown.endswith(f"Kept in {out}; see: akgnn inspect {out}/fold-0\n")
     assert main(["inspect", f"{out}/fold-1"]) == 0
     assert "fold-1-of-3-seed-0:" in capsys.readouterr().out
     assert main(["train", "--out", out, "--folds", "4", "--resume"]) == 2

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from akgnn.cli.options import check_range
 from akgnn.cli.progress import cases_progress
 from akgnn.cli.show import print_json, print_table
 from akgnn.errors import FailedRunsError, SettingsError, UnknownNameError
@@ -42,7 +43,7 @@ def bench(
 
     Example: akgnn bench layer --edges 1e5,1e6 --degrees power-law
     """
-    _check_number("--repetitions", repetitions, _FEWEST, _MOST)
+    check_range("--repetitions", repetitions, _FEWEST, _MOST)
     options = {
         "--edges": edges,
         "--mean-degree": mean_degree,
@@ -53,8 +54,7 @@ def bench(
     given = [name for name, value in options.items() if value is not None]
     if what == "epoch" and given:
         raise SettingsError(f"{given[0]} goes with layer and growth; an epoch has its data sets.")
-    if channels is not None:
-        _check_number("--channels", channels, 1, _MOST_CHANNELS)
+    check_range("--channels", channels, 1, _MOST_CHANNELS)
     from akgnn.bench.graphs import GRAPHS
     from akgnn.bench.peers import has_pyg
     from akgnn.bench.record import write_record
@@ -133,8 +133,3 @@ def _names(option: str, value: str, choices: Sequence[str]) -> list[str]:
         if name not in choices:
             raise UnknownNameError(option, name, choices)
     return names
-
-
-def _check_number(option: str, value: int, low: int, high: int) -> None:
-    if not low <= value <= high:
-        raise SettingsError(f"{option} must be from {low} to {high}, got {value}.")

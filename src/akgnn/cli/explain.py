@@ -10,7 +10,7 @@ from akgnn.cli.show import print_json, print_table
 from akgnn.report.values import signed
 
 if TYPE_CHECKING:
-    from akgnn.explain.explanation import Answer, Explanation, FarNode, Neighbour
+    from akgnn.explain.explanation import Answer, Explanation, Neighbour
     from akgnn.explain.nodes import NodeFacts
 
 
@@ -102,7 +102,10 @@ def _print_reach(found: "Explanation") -> None:
     print_table(columns, [["features add", *(signed(value, 2) for value in found.by_distance)]])
     if found.far:
         print("\nNodes behind the neighbours that add most:")
-        rows = [[far.facts.name, str(far.distance), *_far(far)] for far in found.far]
+        rows = [
+            [n.facts.name, str(n.distance), *_class_of(n.facts), signed(n.effect, 3)]
+            for n in found.far
+        ]
         print_table(["node", "edges away", "class", "known from", "features add"], rows, "lrllr")
     print(f"\n{_EXPLAINED}")
 
@@ -111,7 +114,3 @@ _EXPLAINED = (
     "The effect of a neighbour is exact: the log-odds now, less those without the edge.\n"
     "0.69 doubles the odds. To the first order: gradient times features, by one backward pass."
 )
-
-
-def _far(far: "FarNode") -> tuple[str, str, str]:
-    return *_class_of(far.facts), signed(far.effect, 3)

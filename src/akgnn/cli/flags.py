@@ -8,19 +8,17 @@ import re
 from collections.abc import Mapping
 from shlex import quote
 
+from akgnn.report.values import value_text
+
 _SETTING = re.compile(r"`(\w+)(?:=([^`]*))?`")
 
 
 def in_flags(message: str, flags: Mapping[str, set[str]], command: str) -> str:
     """A message with the flags of a command in place of settings.
 
-    What the command cannot be told but `akgnn train` can is said so. What no command can be told,
-    and other words in backticks, stay as they are.
-
-    Args:
-        message: Message of an error.
-        flags: All flags of each command, such as `--out`.
-        command: The name of the command that raised it.
+    What the command, which raised it, cannot be told but `akgnn train` can is said so. What no
+    command can be told, and other words in backticks, stay as they are. `flags` has all flags of
+    each command, such as `--out`.
     """
 
     def translated(found: re.Match[str]) -> str:
@@ -49,4 +47,4 @@ def _plain(value: str) -> str:
         plain = ast.literal_eval(value)
     except (SyntaxError, ValueError):
         return value
-    return str(plain).lower() if isinstance(plain, bool | None) else str(plain)
+    return value_text(plain)

@@ -3,6 +3,7 @@
 import typer
 
 from akgnn.cli.show import print_json, print_table
+from akgnn.report.values import value_text
 
 # Numbers of features and classes of Cora.
 _CORA = (1433, 7)
@@ -19,6 +20,7 @@ def models(
     """
     from akgnn.models.registry import MODELS, find_model
     from akgnn.runs.plan import list_presets, load_preset
+    from akgnn.tuning.space import settings_of
 
     if name is None:
         rows = [
@@ -41,10 +43,7 @@ def models(
 
     find_model(name)
     presets = {key: load_preset(name, key, dataset) for key in list_presets(name)}
-    values = {
-        key: {name: value for kind in preset.to_dict().values() for name, value in kind.items()}
-        for key, preset in presets.items()
-    }
+    values = {key: settings_of(preset) for key, preset in presets.items()}
     if as_json:
         print_json({"name": name, "presets": values})
         return
@@ -77,6 +76,4 @@ def _parameters(name: str) -> int | None:
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(value)
-    return str(value).lower() if isinstance(value, bool | None) else str(value)
+    return ", ".join(value) if isinstance(value, list) else value_text(value)

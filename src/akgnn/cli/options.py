@@ -61,9 +61,21 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 RunFolderArgument = Annotated[Path, typer.Argument(help="Folder of a finished run.")]
 
 
-def given(**options: Any) -> dict[str, Any]:
-    """The options that were given."""
-    return {name: value for name, value in options.items() if value is not None}
+def given(context: typer.Context) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What was given of the options that are settings of a run, and of those of tables."""
+    from akgnn.data.tables.settings import TableSettings
+    from akgnn.runs.plan import RunSettings
+
+    options = {name.removesuffix("_column"): value for name, value in context.params.items()}
+    values = {name: value for name, value in options.items() if value is not None}
+    run = {name: values[name] for name in RunSettings.names() if name in values}
+    return run, {name: values[name] for name in TableSettings.names() if name in values}
+
+
+def check_range(option: str, value: int | None, low: int, high: int) -> None:
+    """Refuse a number outside a range; one that was not given is none."""
+    if value is not None and not low <= value <= high:
+        raise SettingsError(f"{option} must be from {low} to {high}, got {value}.")
 
 
 def parsed_changes(changes: Sequence[str]) -> dict[str, str]:

@@ -22,10 +22,6 @@ class TrainingProgress(Callback):
 
     The bar of a run fills up with the patience that is used, as nobody knows how many epochs there
     will be.
-
-    Args:
-        num_runs: How many runs train.
-        patience: The patience of their training.
     """
 
     def __init__(self, num_runs: int, patience: int) -> None:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from akgnn.cli.options import check_range
 from akgnn.cli.progress import StopRequests, runs_progress
 from akgnn.cli.show import print_json, print_table
-from akgnn.errors import FailedRunsError, InterruptedRunError, SettingsError
+from akgnn.errors import FailedRunsError, InterruptedRunError
 from akgnn.experiments import OTHERS, PAPER
 from akgnn.settings import MOST_RUNS
 
@@ -38,9 +39,8 @@ def reproduce(
 
     Example: akgnn reproduce table1 --seeds 3 --out results
     """
-    for name, value in (("--seeds", seeds), ("--jobs", jobs)):
-        if value is not None and not 1 <= value <= MOST_RUNS:
-            raise SettingsError(f"{name} must be from 1 to {MOST_RUNS}, got {value}.")
+    check_range("--seeds", seeds, 1, MOST_RUNS)
+    check_range("--jobs", jobs, 1, MOST_RUNS)
     from akgnn.experiments.results import collect, markdown_table
     from akgnn.experiments.runner import missing, run_tasks, tasks_of
     from akgnn.experiments.spec_files import load_spec
@@ -73,7 +73,8 @@ def reproduce(
         )
     records = [*before.records, *done]
     plans = {task.plan for task in wanted}
-    failed = [record for record in _last(records) if record.error and record.plan in plans]
+    last = {record.plan: record for record in records}.values()
+    failed = [record for record in last if record.error and record.plan in plans]
     results = {spec.name: collect(spec, records) for spec in specs}
     if as_json:
         print_json(
@@ -107,11 +108,6 @@ def describe(record: "Record") -> str:
     """A run in a few words."""
     run = record.plan.run
     return f"{run.model} on {run.dataset}, seed {run.seed}"
-
-
-def _last(records: Sequence["Record"]) -> list["Record"]:
-    """The last record of every run."""
-    return list({record.plan: record for record in records}.values())
 
 
 def _as_rows(cells: Sequence["CellResult"]) -> list[dict[str, Any]]:

@@ -1,7 +1,6 @@
 """How commands show things: JSON, tables, and what a training came to."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from akgnn.files import json_text
@@ -26,14 +25,7 @@ def print_json(content: Any) -> None:
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], align: str | None = None
 ) -> None:
-    """Print a table.
-
-    Args:
-        columns: The headings.
-        rows: The cells.
-        align: `l` or `r` for each column; the first to the left and the others to the right if
-            not given.
-    """
+    """Print a table; `align` has `l` or `r` for each column, if not given first `l`, then `r`."""
     table = [columns, *rows]
     align = align or "l" + "r" * (len(columns) - 1)
     widths = [max(len(line[number]) for line in table) for number in range(len(columns))]
@@ -146,12 +138,9 @@ def seeds_summary(runs: Sequence["Run"]) -> dict[str, Any]:
     }
 
 
-def show_folds(runs: Sequence["Run"], device: str, out: Path | None, as_json: bool) -> None:
+def print_folds(runs: Sequence["Run"], device: str) -> None:
     """Print the runs of all folds, with mean and standard deviation."""
     summary = folds_summary(runs)
-    if as_json:
-        print_json(summary)
-        return
     plan, columns = runs[0].plan, _fold_columns()
     settings = plan.run
     folds = f"{len(runs)} folds of split seed {settings.split_seed}"
@@ -169,8 +158,6 @@ def show_folds(runs: Sequence["Run"], device: str, out: Path | None, as_json: bo
         f"{settings.model} ({settings.preset}), seed {settings.seed}, on {device}: test accuracy "
         f"{summary['mean']:.2f} ± {summary['std']:.2f} % over {len(runs)} folds"
     )
-    if out is not None:
-        print(f"Kept in {out}; see: akgnn inspect {out / 'fold-0'}")
 
 
 def folds_summary(runs: Sequence["Run"]) -> dict[str, Any]:
@@ -182,13 +169,9 @@ def folds_summary(runs: Sequence["Run"]) -> dict[str, Any]:
     for name in _fold_columns():
         summary = summarise([run[name] for run in objects])
         scores[name] = {"mean": summary.mean, "std": summary.std}
-    settings = runs[0].plan.run
+    names = ("dataset", "model", "preset", "seed", "split_seed")
     return {
-        "dataset": settings.dataset,
-        "model": settings.model,
-        "preset": settings.preset,
-        "seed": settings.seed,
-        "split_seed": settings.split_seed,
+        **{name: getattr(runs[0].plan.run, name) for name in names},
         "folds": len(objects),
         **scores["test_accuracy"],
         "scores": scores,
@@ -210,22 +193,13 @@ def _fold_columns() -> dict[str, tuple[str, int]]:
 
 def choice_object(choice: "Choice") -> dict[str, Any]:
     """A choice of models in one object."""
-    tried = [
-        {
-            "model": each.model,
-            "score": each.score,
-            "epochs": each.epochs,
-            "seconds": each.seconds,
-            "error": each.error,
-        }
-        for each in choice.tried
-    ]
+    names = ("model", "score", "epochs", "seconds", "error")
     return {
         "model": choice.chosen.model,
         "why": choice.why,
         "score": choice.score.column,
         "standard_error": choice.margin,
-        "tried": tried,
+        "tried": [{name: getattr(each, name) for name in names} for each in choice.tried],
     }
 
 

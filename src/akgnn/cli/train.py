@@ -1,7 +1,7 @@
 """`akgnn train`."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -12,12 +12,13 @@ from akgnn.cli import options
 from akgnn.cli.progress import StopRequests, TrainingProgress
 from akgnn.cli.show import (
     choice_object,
+    folds_summary,
     print_choice,
+    print_folds,
     print_json,
     print_run,
     print_seeds,
     seeds_summary,
-    show_folds,
 )
 from akgnn.errors import (
     AkgnnError,
@@ -41,6 +42,7 @@ _MOST_FOLDS = 1000
 
 
 def train(
+    context: typer.Context,
     dataset: options.Dataset = None,
     nodes: options.Nodes = None,
     edges: options.Edges = None,
@@ -115,38 +117,18 @@ def train(
     from akgnn.machine.device import choose_device, keep_freed_memory
     from akgnn.runs.train import fold_plans, load_data
 
-    run = options.given(
-        dataset=dataset,
-        split=split,
-        split_seed=split_seed,
-        features=features,
-        direction=direction,
-        model=model,
-        preset=preset,
-        seed=seed,
-    )
-    tables = options.given(
-        nodes=nodes,
-        edges=edges,
-        label=label,
-        id=id_column,
-        source=source,
-        target=target,
-        weight=weight,
-        columns=columns,
-        standardise=standardise,
-        missing=missing,
-        unknown_ids=unknown_ids,
-    )
-    named = options.given(kernel=kernel) | options.parsed_changes(changes or [])
+    run, tables = options.given(context)
+    short = [] if kernel is None else [f"kernel={kernel}"]
+    named = options.parsed_changes([*short, *(changes or [])])
     place = choose_device(device)
     several = None if seeds is None else range(seed or 0, (seed or 0) + seeds)
     folders = _folders(out, several, folds)
     if model == "auto":
         del run["model"]
     kept = options.resumed_plan(folders, run, tables, named) if resume else None
-    if not resume:
-        _check_free(folders)
+    for folder in folders:
+        if folder is not None and not resume:
+            folder.check_free()
     candidates: list[RunPlan] = []
     if model == "auto" and kept is None:
         # A run to go on with is of the model that was chosen when it began.
@@ -156,7 +138,11 @@ def train(
         # Any of their splits will do to load the data: each fold draws its own.
         plan = fold_plans(plan, folds)[0]
 
-    trackers = _trackers(track or [])
+    trackers: list[Tracker] = []
+    if track:
+        from akgnn.trackers.tracking import find_tracker
+
+        trackers = [find_tracker(name) for name in track]
     keep_freed_memory()
     data = load_data(plan, data_root, place, force=force)
     choice = _choose(candidates, data) if candidates else None
@@ -169,7 +155,9 @@ def train(
         runs = _train(plans, data, folders, folds, resume, checkpoint_seconds, trackers)
     except InterruptedRunError as error:
         raise InterruptedRunError(f"{error} {_how_to_go_on(out, seed, seeds, folds)}") from error
-    _show(runs, str(place), out, as_json, several, folds, choice)
+    _show(runs, str(place), as_json, several, folds, choice)
+    if folders[0] is not None and not as_json:
+        print(f"Kept in {out}; see: akgnn inspect {folders[0].path}")
 
 
 def _check_options(
@@ -185,8 +173,7 @@ def _check_options(
     """Refuse numbers that are none, and options that do not go together."""
     if resume and out is None:
         raise SettingsError("--resume needs --out, the folder of the run to go on with.")
-    if seeds is not None and not 1 <= seeds <= MOST_RUNS:
-        raise SettingsError(f"--seeds must be from 1 to {MOST_RUNS}, got {seeds}.")
+    options.check_range("--seeds", seeds, 1, MOST_RUNS)
     if folds is not None:
         _check_folds(folds, split, seeds, model)
     if not checkpoint_seconds >= 0:
@@ -196,8 +183,7 @@ def _check_options(
 
 
 def _check_folds(folds: int, split: str | None, seeds: int | None, model: str | None) -> None:
-    if not 2 <= folds <= _MOST_FOLDS:
-        raise SettingsError(f"--folds must be from 2 to {_MOST_FOLDS}, got {folds}.")
+    options.check_range("--folds", folds, 2, _MOST_FOLDS)
     if split is not None:
         raise SettingsError(
             f"--folds draws its own splits, so --split {split} has no place beside it; "
@@ -227,12 +213,6 @@ def _folders(
     if folds is not None:
         return [RunFolder(out / f"fold-{fold}") for fold in range(folds)]
     return [RunFolder(out if seeds is None else out / f"seed-{seed}") for seed in seeds or (0,)]
-
-
-def _check_free(folders: Sequence["RunFolder | None"]) -> None:
-    for folder in folders:
-        if folder is not None:
-            folder.check_free()
 
 
 def _candidates(
@@ -276,9 +256,13 @@ def _train(
 
     plan = plans[0]
     progress = TrainingProgress(len(plans), plan.preset.training.patience)
-    tracking = _tracking(trackers, plans, folders)
     explained = memory_errors_explained(plan, data.y.device, Sizes.of(data))
-    with tracking as tracked, StopRequests() as stops, progress, explained:
+    with ExitStack() as opened, StopRequests() as stops, progress, explained:
+        tracked: list[Callback] = []
+        if trackers:
+            from akgnn.trackers.tracking import Tracking
+
+            tracked.append(opened.enter_context(Tracking(trackers, plans, folders)))
         outcomes = (train_runs if folds is None else train_folds)(
             plans,
             data,
@@ -299,30 +283,6 @@ def _train(
     return runs
 
 
-def _trackers(names: Sequence[str]) -> list["Tracker"]:
-    if not names:
-        return []
-    from akgnn.trackers.tracking import find_tracker
-
-    return [find_tracker(name) for name in names]
-
-
-@contextmanager
-def _tracking(
-    trackers: Sequence["Tracker"],
-    plans: Sequence["RunPlan"],
-    folders: Sequence["RunFolder | None"],
-) -> Iterator[list[Callback]]:
-    """Inside, what tells the trackers of every epoch, if there are any."""
-    if not trackers:
-        yield []
-        return
-    from akgnn.trackers.tracking import Tracking
-
-    with Tracking(trackers, plans, folders) as tracking:
-        yield [tracking]
-
-
 def _how_to_go_on(out: Path | None, seed: int | None, seeds: int | None, folds: int | None) -> str:
     if out is None:
         return "Nothing was kept; with --out DIR a run can be resumed."
@@ -334,25 +294,21 @@ def _how_to_go_on(out: Path | None, seed: int | None, seeds: int | None, folds: 
 def _show(
     runs: Sequence["Run"],
     device: str,
-    out: Path | None,
     as_json: bool,
     seeds: Sequence[int] | None,
     folds: int | None,
     choice: "Choice | None",
 ) -> None:
-    if folds is not None:
-        show_folds(runs, device, out, as_json)
-        return
     if as_json:
-        shown = runs[0].to_dict() if seeds is None else seeds_summary(runs)
+        several = folds_summary if folds else seeds_summary
+        shown = several(runs) if folds or seeds else runs[0].to_dict()
         print_json(shown if choice is None else {**shown, "choice": choice_object(choice)})
         return
     if choice is not None:
         print_choice(choice)
-    if len(runs) == 1:
+    if folds:
+        print_folds(runs, device)
+    elif len(runs) == 1:
         print_run(runs[0], device)
     else:
         print_seeds(runs)
-    if out is not None:
-        one = out if seeds is None else out / f"seed-{seeds[0]}"
-        print(f"Kept in {out}; see: akgnn inspect {one}")

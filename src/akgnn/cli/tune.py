@@ -10,7 +10,8 @@ import typer
 from akgnn.cli import options
 from akgnn.cli.progress import StopRequests, TrainingProgress
 from akgnn.cli.show import data_line, print_json, print_table
-from akgnn.errors import MissingExtraError, SettingsError
+from akgnn.errors import MissingExtraError
+from akgnn.report.values import value_text
 from akgnn.settings import MOST_RUNS
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ _PAGE = "tuning.html"
 
 
 def tune(
+    context: typer.Context,
     dataset: options.Dataset = None,
     nodes: options.Nodes = None,
     edges: options.Edges = None,
@@ -66,27 +68,17 @@ def tune(
 
     Example: akgnn tune --dataset cora --model gcn --trials 30 --out tuned
     """
-    if not 1 <= trials <= MOST_RUNS:
-        raise SettingsError(f"--trials must be from 1 to {MOST_RUNS}, got {trials}.")
+    options.check_range("--trials", trials, 1, MOST_RUNS)
     from akgnn.machine.device import choose_device, keep_freed_memory
     from akgnn.runs.run import DataFacts
     from akgnn.runs.train import load_data
+    from akgnn.tuning.search import BEST_FILE, STUDY_FILE
     from akgnn.tuning.search import tune as search_settings
     from akgnn.tuning.study import check_optuna, silence_optuna
 
     check_optuna()
     silence_optuna()
-    run = options.given(
-        dataset=dataset,
-        split=split,
-        split_seed=split_seed,
-        features=features,
-        direction=direction,
-        model=model,
-        preset=preset,
-        seed=seed,
-    )
-    tables = options.given(nodes=nodes, edges=edges, label=label)
+    run, tables = options.given(context)
     fixed = options.parsed_changes(changes or [])
     plan = options.decide_plan(run, tables, config, fixed)
     place = choose_device(device)
@@ -97,20 +89,14 @@ def tune(
         search = search_settings(
             plan, data, out, trials=trials, fixed=fixed, callbacks=[progress, stops]
         )
-    files = [*_files(out), *_draw(search, out / _PAGE)]
+    files = [STUDY_FILE, BEST_FILE, *_draw(search, out / _PAGE)]
     if as_json:
         print_json(as_object(search, out))
         return
     print(f"{data_line(plan.data_name, DataFacts.of(data))}; split {search.split}")
     _print_search(search, str(place))
     print(f"Kept in {out}: {', '.join(files)}.")
-    print(f"Train it with: akgnn train --config {quote(str(out / files[1]))}")
-
-
-def _files(out: Path) -> list[str]:
-    from akgnn.tuning.search import BEST_FILE, STUDY_FILE
-
-    return [STUDY_FILE, BEST_FILE]
+    print(f"Train it with: akgnn train --config {quote(str(out / BEST_FILE))}")
 
 
 def _draw(search: "Search", file: Path) -> list[str]:
@@ -158,11 +144,7 @@ def _print_search(search: "Search", device: str) -> None:
     print(f"  {score.name} {score.text(best.score)} in trial {best.number}; {before} at the start")
     start = settings_of(search.plan.preset)
     rows = [
-        [each.name, _shown(start[each.name]), _shown(best.values[each.name])]
+        [each.name, value_text(start[each.name]), value_text(best.values[each.name])]
         for each in search.space
     ]
     print_table(["setting", "start", "best"], rows)
-
-
-def _shown(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool | None) else str(value)

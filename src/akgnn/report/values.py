@@ -36,6 +36,11 @@ def count(value: int, one: str, many: str = "") -> str:
     return f"{value} {one if value == 1 else many or one + 's'}"
 
 
+def value_text(value: object) -> str:
+    """The value of a setting, as files and flags write it."""
+    return str(value).lower() if isinstance(value, bool | None) else str(value)
+
+
 def pairs(values: Mapping[str, object]) -> str:
     """Named values in one line."""
     return ", ".join(f"{name} {value}" for name, value in values.items())
