@@ -9,7 +9,7 @@ from akgnn.experiments.spec_files import load_spec
 from akgnn.experiments.store import RecordStore
 from akgnn.report.experiments_page import experiments_page, findings_of, run_times_of
 from akgnn.report.html import render
-from akgnn.report.spectrum import Spectrum
+from akgnn.report.response import Spectrum
 from akgnn.report.tables import table_of
 from report_data import (
     FIRST,

@@ -12,8 +12,7 @@ from akgnn.report import html
 from akgnn.report.experiments_page import experiments_page
 from akgnn.report.figures import Figure
 from akgnn.report.panels import Panel
-from akgnn.report.response import Response
-from akgnn.report.spectrum import Spectrum
+from akgnn.report.response import Response, Spectrum
 from report_data import HOSTILE, table_records
 
 
