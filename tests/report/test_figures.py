@@ -15,7 +15,8 @@ def test_a_figure_says_how_it_is_to_be_read(spec_files, place, note):
     figure = figure_of(spec, collect(spec, figure_records(spec)))
     assert note in figure.about
     assert figure.kind == spec.shows
-    assert len(figure.drawn()) == len(figure.panels) > 0
+    assert all(panel.drawn for panel in figure.panels)
+    assert figure.panels
 
 
 def test_failed_runs_are_named(spec_files):

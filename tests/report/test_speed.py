@@ -12,7 +12,7 @@ def contents(*records):
 
 def test_without_records_there_is_no_section():
     assert speed_of(contents()) is None
-    assert plots_of(contents()) == []
+    assert plots_of(contents()) == {}
 
 
 def test_every_device_has_its_tables():
@@ -30,25 +30,26 @@ def test_every_device_has_its_tables():
 
 
 def test_curves_are_time_an_edge_and_memory_a_node():
-    time, memory = plots_of(contents(full_record()))
-    assert time.name == "growth-time-even-float32-64-a-processor-2-threads"
-    assert time.panel.drawn["unit"] == "ns an edge"
-    ours, scatter = time.panel.drawn["lines"]
+    plots = plots_of(contents(full_record()))
+    assert next(iter(plots)) == "growth-time-even-float32-64-a-processor-2-threads"
+    time, memory = plots.values()
+    assert time.drawn["unit"] == "ns an edge"
+    ours, scatter = time.drawn["lines"]
     assert ours == {"name": "akgnn", "x": [10**4, 10**5, 10**6, 10**7], "y": [10.0] * 4}
     # From a million edges on it was out of memory.
     assert scatter == {"name": "PyG scatter", "x": [10**4, 10**5], "y": [20.0] * 2}
-    assert [line["y"][0] for line in memory.panel.drawn["lines"]] == [800, 1600]
-    assert memory.panel.rows[-1] == ["10,000,000", "800", "–"]
-    assert "akgnn 10 at 10,000 edges, 10 at 10,000,000" in time.panel.summary
+    assert [line["y"][0] for line in memory.drawn["lines"]] == [800, 1600]
+    assert memory.rows[-1] == ["10,000,000", "800", "–"]
+    assert "akgnn 10 at 10,000 edges, 10 at 10,000,000" in time.summary
 
 
 def test_one_size_alone_is_no_curve():
-    assert plots_of(contents(record(growth_case(10**4)))) == []
+    assert plots_of(contents(record(growth_case(10**4)))) == {}
 
 
 def test_layers_of_several_sizes_have_curves_for_each_kind_of_graph():
     sizes = [layer_case(edges, graph=kind) for kind in ("even", "power-law") for edges in (10, 100)]
-    names = [plot.name for plot in plots_of(contents(record(*sizes)))]
+    names = list(plots_of(contents(record(*sizes))))
     assert [name.rpartition("-a-processor")[0] for name in names] == [
         "layer-time-even-float32-64",
         "layer-memory-even-float32-64",
@@ -71,10 +72,10 @@ def test_who_has_no_points_still_has_a_colour():
         replace(case, timed=(replace(case.timed[0], extra_bytes=None), case.timed[1]))
         for case in (growth_case(10**4), growth_case(10**5))
     ]
-    _, memory = plots_of(contents(record(*unseen)))
-    assert [line["x"] for line in memory.panel.drawn["lines"]] == [[], [10**4, 10**5]]
-    assert "akgnn not known; PyG scatter 1600 at" in memory.panel.summary
-    assert "akgnn" in svg(memory.panel)
+    _, memory = plots_of(contents(record(*unseen))).values()
+    assert [line["x"] for line in memory.drawn["lines"]] == [[], [10**4, 10**5]]
+    assert "akgnn not known; PyG scatter 1600 at" in memory.summary
+    assert "akgnn" in svg(memory)
 
 
 def test_what_did_not_fit_is_named():

@@ -40,7 +40,7 @@ def experiments_page(
         raise RunFolderError(
             f"{folder} holds no records that can be read; akgnn reproduce makes some."
         )
-    measured = _measured(_specs(spec_files), contents.records)
+    measured = _measured(spec_files, contents.records)
     if not measured:
         raise RunFolderError(
             f"None of the {len(contents.records)} records in {folder} belongs to an experiment "
@@ -74,18 +74,13 @@ def experiments_page(
     )
 
 
-def _specs(spec_files: Sequence[Path]) -> list[Spec]:
-    """The paper's, then the others that come with akgnn, then one's own."""
+def _measured(
+    spec_files: Sequence[Path], records: Sequence[Record]
+) -> list[tuple[Spec, list[CellResult]]]:
+    """Specs with a record: the paper's, then others that come with akgnn, then one's own."""
     specs = {name: load_spec(name) for name in SPECS}
     specs |= {spec.name: spec for spec in map(read_spec, spec_files)}
-    return list(specs.values())
-
-
-def _measured(
-    specs: Sequence[Spec], records: Sequence[Record]
-) -> list[tuple[Spec, list[CellResult]]]:
-    """The specs that have at least one record."""
-    collected = [(spec, collect(spec, records)) for spec in specs]
+    collected = [(spec, collect(spec, records)) for spec in specs.values()]
     return [
         (spec, results)
         for spec, results in collected

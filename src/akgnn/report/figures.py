@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from akgnn.errors import SettingsError
 from akgnn.experiments.results import CellResult
@@ -22,10 +21,6 @@ class Figure:
     about: str
     panels: tuple[Panel, ...]
     failures: tuple[str, ...] = ()
-
-    def drawn(self) -> list[dict[str, Any]]:
-        """What the script needs to draw the panels."""
-        return [dict(panel.drawn) for panel in self.panels]
 
 
 @dataclass(frozen=True)

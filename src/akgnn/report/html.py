@@ -48,7 +48,10 @@ class Page:
     def drawn(self) -> dict[str, Any]:
         """What the script needs to draw the charts."""
         return {
-            "figures": {f.name: {"kind": f.kind, "panels": f.drawn()} for f in self.figures},
+            "figures": {
+                figure.name: {"kind": figure.kind, "panels": [p.drawn for p in figure.panels]}
+                for figure in self.figures
+            },
             "responses": [response.drawn() for response in self.responses],
         }
 

@@ -58,7 +58,13 @@ class LearnedKernels:
 def learned_kernels(run: Run, model: nn.Module, data: NodeData | None) -> LearnedKernels:
     """The kernels of a finished run; without the data, their shares are those of its record."""
     layers = [module for module in model.modules() if isinstance(module, AKConv)]
-    positions = [place for k, layer in enumerate(layers, 1) for place in _places(k, layer)]
+    positions = [
+        position
+        for number, layer in enumerate(layers, 1)
+        for position in positions_of_layer(
+            number, is_directed=layer.normalisation == "directed", groups=layer.groups
+        )
+    ]
     num_edges = run.facts.num_edges
     shares = _shares(run, layers, len(positions), data) if num_edges else []
     homophily = None if data is None else data.train_homophily
@@ -73,11 +79,6 @@ def kernel_name(kernel: Kernel) -> str:
     """The name that settings know it by, or that of its class."""
     names = (name for name, known in KERNELS.items() if known is kernel)
     return next(names, type(kernel).__name__)
-
-
-def _places(number: int, layer: AKConv) -> list[Position]:
-    is_directed = layer.normalisation == "directed"
-    return positions_of_layer(number, is_directed=is_directed, groups=layer.groups)
 
 
 @torch.no_grad()

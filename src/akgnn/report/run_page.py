@@ -12,9 +12,9 @@ from akgnn.explain.insight import ReliabilityBin, insight_of
 from akgnn.models.scalars import Position, by_layer, positions_of
 from akgnn.report.figures import Figure
 from akgnn.report.html import Page
-from akgnn.report.kernels import LearnedKernel, LearnedKernels, learned_kernels
+from akgnn.report.kernels import LearnedKernels, learned_kernels
 from akgnn.report.panels import Panel
-from akgnn.report.response import Kind, Response, kind_of, readout_of, spectrum_with_note
+from akgnn.report.response import Response, kind_of, readout_of, spectrum_with_note
 from akgnn.report.values import number
 from akgnn.report.words import FREQUENCIES_EXPLAINED, THRESHOLDS, reliability_words, signal_words
 from akgnn.runs.run import Run, load_run
@@ -176,11 +176,11 @@ def _responses(run: Run, learned: LearnedKernels, data: NodeData) -> tuple[Respo
     graph, readout, kind = graph_name(run.plan.data_name), readout_of(run.plan), kind_of(run.plan)
     responses = []
     for group in dict.fromkeys(kernel.position.group for kernel in kernels):
-        scalars = tuple(_scalar(each, kind) for each in kernels if each.position.group == group)
+        scalars = tuple(
+            kernel.low_pass / 2 if kind == "beta" else kernel.scalar
+            for kernel in kernels
+            if kernel.position.group == group
+        )
         name = f"group {group}" if group else graph
         responses.append(Response(name, scalars, readout, spectrum, note, kind))
     return tuple(responses)
-
-
-def _scalar(kernel: LearnedKernel, kind: Kind) -> float:
-    return kernel.low_pass / 2 if kind == "beta" else kernel.scalar

@@ -43,14 +43,6 @@ class SpeedTable:
 
 
 @dataclass(frozen=True)
-class Plot:
-    """A panel of curves with a name that can be a file's."""
-
-    name: str
-    panel: Panel
-
-
-@dataclass(frozen=True)
 class Speed:
     """The section on speed: tables, then curves."""
 
@@ -74,8 +66,7 @@ def speed_of(contents: BenchContents) -> Speed | None:
     plots = plots_of(contents)
     if not (tables or plots):
         return None
-    panels = tuple(plot.panel for plot in plots)
-    figure = Figure("speed-curves", "scaling", "Growth with the graph", "", panels)
+    figure = Figure("speed-curves", "scaling", "Growth with the graph", "", tuple(plots.values()))
     return Speed(_ABOUT, tuple(tables), figure)
 
 
@@ -96,15 +87,14 @@ def failures_in(record: BenchRecord, suite: str) -> list[str]:
     ]
 
 
-def plots_of(contents: BenchContents) -> list[Plot]:
-    """Time an edge and memory a node over edges, where a device has two sizes or more."""
-    return [
-        plot
-        for suite in ("growth", "layer")
-        for record in newest(contents, suite)
-        for cases in _by_kind(record.of(suite))
-        for plot in _plots(record, cases)
-    ]
+def plots_of(contents: BenchContents) -> dict[str, Panel]:
+    """Curves by file name: time an edge and memory a node, where a device has several sizes."""
+    plots: dict[str, Panel] = {}
+    for suite in ("growth", "layer"):
+        for record in newest(contents, suite):
+            for cases in _by_kind(record.of(suite)):
+                plots |= _plots(record, cases)
+    return plots
 
 
 def _by_kind(cases: Sequence[Case]) -> list[list[Case]]:
@@ -115,17 +105,17 @@ def _by_kind(cases: Sequence[Case]) -> list[list[Case]]:
     return [[sizes[edges] for edges in sorted(sizes)] for sizes in found.values() if len(sizes) > 1]
 
 
-def _plots(record: BenchRecord, cases: Sequence[Case]) -> list[Plot]:
+def _plots(record: BenchRecord, cases: Sequence[Case]) -> dict[str, Panel]:
     first = cases[0]
     kind = f"{shown_graph(first)}, {first.channels} channels, {first.dtype}"
     degree = round(first.num_edges / first.num_nodes)
-    plots = []
+    plots = {}
     for measure, (unit, value) in _MEASURES.items():
         lines = _lines(cases, value)
         if not any(line["x"] for line in lines):
             continue
         parts = (first.suite, measure, first.graph, first.dtype, str(first.channels), record.device)
-        panel = Panel(
+        plots[slug("-".join(parts))] = Panel(
             title=f"{record.device}: {measure}, {kind}",
             summary=f"{measure.capitalize()} of forward and backward in {unit} on {record.device}, "
             f"{kind}, mean degree {degree}: {'; '.join(map(_said, lines))}.",
@@ -134,7 +124,6 @@ def _plots(record: BenchRecord, cases: Sequence[Case]) -> list[Plot]:
             drawn={"unit": unit, "lines": lines},
             key=[line["name"] for line in lines],
         )
-        plots.append(Plot(slug("-".join(parts)), panel))
     return plots
 
 

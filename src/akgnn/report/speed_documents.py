@@ -42,7 +42,7 @@ def speed_markdown(name: str, contents: BenchContents) -> str:
 
 def plot_files(contents: BenchContents) -> dict[str, str]:
     """The SVG files that documents show, by name."""
-    return {f"{plot.name}.svg": svg(plot.panel) for plot in plots_of(contents)}
+    return {f"{name}.svg": svg(panel) for name, panel in plots_of(contents).items()}
 
 
 def _suite(suite: str, tables: Callable[[BenchRecord], dict[str, Table]]) -> Callable[..., str]:
@@ -62,7 +62,8 @@ def _suite(suite: str, tables: Callable[[BenchRecord], dict[str, Table]]) -> Cal
 
 def _plots(contents: BenchContents) -> str:
     return "\n".join(
-        f"![{plot.panel.summary}]({PLOTS_FOLDER}/{plot.name}.svg)\n" for plot in plots_of(contents)
+        f"![{panel.summary}]({PLOTS_FOLDER}/{name}.svg)\n"
+        for name, panel in plots_of(contents).items()
     )
 
 

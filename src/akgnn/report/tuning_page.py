@@ -4,10 +4,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from akgnn.data.catalogue import graph_name
 from akgnn.report.figures import Figure
 from akgnn.report.html import Page
 from akgnn.report.panels import Panel
+from akgnn.report.values import value_text
 from akgnn.tuning.search import Search
 from akgnn.tuning.space import Dimension, settings_of
 from akgnn.tuning.study import Trial
@@ -53,13 +56,9 @@ def tuning_page(search: Search) -> Page:
 
 def best_so_far(search: Search) -> list[float]:
     """After each trial the best score of those that have finished; NaN before the first."""
-    best, line = math.nan, []
-    for trial in search.trials:
-        is_first = math.isnan(best)
-        if trial.state == "finished" and (is_first or search.score.is_better(trial.score, best)):
-            best = trial.score
-        line.append(best)
-    return line
+    scores = [each.score if each.state == "finished" else math.nan for each in search.trials]
+    better = np.fmin if search.score.metric.lower_is_better else np.fmax
+    return [float(score) for score in better.accumulate(scores)]
 
 
 def _progress_panel(search: Search) -> Panel:
@@ -91,23 +90,19 @@ def _setting_panel(search: Search, dimension: Dimension) -> Panel:
         summary=f"{search.score.name.capitalize()} of {len(order)} trials by {name}.",
         columns=(name, "score", "trial"),
         rows=[
-            (_value_text(value), _score_text(search, trial.score), str(trial.number))
+            (value_text(value), _score_text(search, trial.score), str(trial.number))
             for value, trial in zip(values, order, strict=True)
         ],
         drawn={
             "name": name,
-            "x": [_value_text(value) if dimension.choices else value for value in values],
+            "x": [value_text(value) if dimension.choices else value for value in values],
             "log": dimension.log,
-            "step": _tick_step(dimension),
-            "choices": [_value_text(choice) for choice in dimension.choices],
+            # Whole steps between integers, eight of them at most; None leaves it to the chart.
+            "step": math.ceil((dimension.high - dimension.low) / 8) if dimension.is_whole else None,
+            "choices": [value_text(choice) for choice in dimension.choices],
             **_points(search, order),
         },
     )
-
-
-def _tick_step(dimension: Dimension) -> int | None:
-    """Whole steps between integers, eight of them at most; None leaves it to the chart."""
-    return math.ceil((dimension.high - dimension.low) / 8) if dimension.is_whole else None
 
 
 def _points(search: Search, trials: Sequence[Trial]) -> dict[str, Any]:
@@ -119,10 +114,6 @@ def _points(search: Search, trials: Sequence[Trial]) -> dict[str, Any]:
         "chosen": [trial.number == search.best.number for trial in trials],
         "score": search.score.name + ", %" * search.score.metric.is_percent,
     }
-
-
-def _value_text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else f"{value}"
 
 
 def _score_text(search: Search, score: float) -> str:

@@ -41,14 +41,8 @@ FREQUENCIES_EXPLAINED = (
     "labels were counted, those of the test among them: this is for reading a finished run, not "
     "for choosing its settings."
 )
-# What one layer does, and what several do.
-_VERBS = {
-    "mostly subtract": "mostly subtracts",
-    "partly subtract": "partly subtracts",
-    "ignore": "ignores",
-    "partly average": "partly averages",
-    "mostly average": "mostly averages",
-}
+# What several layers do with their neighbours; one layer does it with an s.
+_DEEDS = ("mostly subtract", "partly subtract", "ignore", "partly average", "mostly average")
 _NEIGHBOURS = {"": "neighbours", "in": "in-neighbours", "out": "out-neighbours"}
 # What it means for a signal to be smooth, neither, or rough; then whether the layers do what suits.
 _LABELS = {
@@ -168,7 +162,7 @@ def _of_layers(layers: dict[int, list[str]], neighbours: str) -> list[str]:
     ]
     sentences = [_joined(clauses, neighbours)] if clauses else []
     for layer, deeds in layers.items():
-        numbers = {done: deeds.count(done) for done in _VERBS if done in deeds}
+        numbers = {done: deeds.count(done) for done in _DEEDS if done in deeds}
         told = [f"{number} {_verb(done, number)}" for done, number in numbers.items()]
         if len(told) > 1:
             start = f"Of the {len(deeds)} groups of layer {layer}, "
@@ -184,7 +178,7 @@ def _joined(clauses: Sequence[str], neighbours: str, between: str = "; ") -> str
 
 
 def _verb(done: str, how_many: int) -> str:
-    return _VERBS[done] if how_many == 1 else done
+    return f"{done}s" if how_many == 1 else done
 
 
 def _layers(numbers: Sequence[int], total: int = 0) -> str:
