@@ -31,8 +31,7 @@ def test_the_score_is_what_training_stops_on(stop_on, column, best):
     )
     assert score.column == column
     assert score.best(history) == best
-    assert score.lower_is_better == score.is_better(1.0, 2.0) == column.endswith("_loss")
-    assert not score.is_better(1.0, 1.0)
+    assert score.metric.lower_is_better == column.endswith("_loss")
 
 
 def test_the_error_of_an_accuracy_is_the_binomials():

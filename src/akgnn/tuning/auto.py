@@ -43,14 +43,9 @@ class Tried:
 
 @dataclass(frozen=True)
 class Choice:
-    """What was tried and what was chosen.
+    """What was tried, from the simplest model on, and what was chosen.
 
-    Attributes:
-        score: What models are compared by.
-        tried: From the simplest on.
-        best: The one of the best score.
-        chosen: The simplest one within a standard error of the best.
-        margin: That standard error.
+    That is the simplest one within a standard error, the `margin`, of the best.
     """
 
     score: Score
@@ -62,7 +57,7 @@ class Choice:
     @property
     def why(self) -> str:
         """The reason in a sentence."""
-        extreme = "lowest" if self.score.lower_is_better else "highest"
+        extreme = "lowest" if self.score.metric.lower_is_better else "highest"
         found = (
             f"{self.best.model} has the {extreme} {self.score.name}, "
             f"{self.score.text(self.best.score)}"
@@ -73,11 +68,8 @@ class Choice:
         if self.best == self.tried[0]:
             return f"{found}, and is the simplest."
         # A loss has no standard error to be within.
-        return (
-            f"{found}."
-            if self.score.lower_is_better
-            else f"{found}, and no simpler model is {near}."
-        )
+        others = "" if self.score.metric.lower_is_better else f", and no simpler model is {near}"
+        return f"{found}{others}."
 
 
 def candidate_plans(plan_of: Callable[[str], RunPlan]) -> list[RunPlan]:
@@ -121,7 +113,7 @@ def choose_model(
     scored = [each for each in tried if not each.error]
     if not scored:
         raise FailedRunsError(f"No model could be trained, the first: {tried[0].error}")
-    best = (min if score.lower_is_better else max)(scored, key=lambda each: each.score)
+    best = (min if score.metric.lower_is_better else max)(scored, key=lambda each: each.score)
     margin = score.standard_error(best.score, data)
     chosen = next(each for each in scored if abs(each.score - best.score) <= margin)
     return Choice(score, tuple(tried), best, chosen, margin)

@@ -36,11 +36,6 @@ class Score:
         """Its name for readers."""
         return f"validation {self.metric.label}"
 
-    @property
-    def lower_is_better(self) -> bool:
-        """Whether lower values are better."""
-        return self.metric.lower_is_better
-
     def value(self, fit: FitResult) -> float:
         """The score of a finished run."""
         return float(getattr(fit, self.column))
@@ -48,11 +43,7 @@ class Score:
     def best(self, history: History) -> float:
         """The best so far of a run on its way."""
         column = history.column(self.column)
-        return float(min(column) if self.lower_is_better else max(column))
-
-    def is_better(self, one: float, other: float) -> bool:
-        """Whether the first value is better than the second."""
-        return one < other if self.lower_is_better else one > other
+        return float(min(column) if self.metric.lower_is_better else max(column))
 
     def text(self, value: float) -> str:
         """A value for readers."""

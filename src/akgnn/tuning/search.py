@@ -42,14 +42,10 @@ _EVERY = 10
 
 @dataclass(frozen=True)
 class Search:
-    """A search with all its trials.
+    """A search with all its trials, in the order in which they were tried.
 
-    Attributes:
-        plan: The settings it started from.
-        space: What was searched.
-        score: What trials are compared by.
-        split: Name and fingerprint of the split, without its test nodes.
-        trials: In the order in which they were tried.
+    It started from the settings of the plan. The split, by name and fingerprint, is without its
+    test nodes.
     """
 
     plan: RunPlan
@@ -61,7 +57,7 @@ class Search:
     @property
     def best(self) -> Trial:
         """The finished trial of the best score, the first of equals; there must be one."""
-        pick = min if self.score.lower_is_better else max
+        pick = min if self.score.metric.lower_is_better else max
         return pick(self.finished, key=lambda trial: trial.score)
 
     @property
@@ -210,11 +206,8 @@ def _opened(folder: Path) -> Iterator[None]:
     """Inside, the folder exists and is nobody else's."""
     if folder.exists() and not folder.is_dir():
         raise RunFolderError(f"{folder} is a file, not a folder.")
-    if (
-        folder.exists()
-        and not all(map(is_left_over, folder.iterdir()))
-        and not (folder / STUDY_FILE).exists()
-    ):
+    is_empty = not folder.exists() or all(map(is_left_over, folder.iterdir()))
+    if not is_empty and not (folder / STUDY_FILE).exists():
         raise RunFolderError(
             f"{folder} holds other files and no {STUDY_FILE}; choose an empty or a new folder."
         )

@@ -15,14 +15,9 @@ Value = float | int | str | bool
 
 @dataclass(frozen=True)
 class Dimension:
-    """One setting and the values it may take.
+    """One setting and the values it may take: from `low` to `high`, or one of the `choices`.
 
-    Attributes:
-        name: Name of the setting.
-        low: The least value; an integer where integers are searched.
-        high: The greatest value.
-        log: Whether values are drawn evenly by their logarithm.
-        choices: The values themselves, instead of a range.
+    Between integers, integers are searched; `log` draws values evenly by their logarithm.
     """
 
     name: str

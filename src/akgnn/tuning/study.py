@@ -28,16 +28,10 @@ _FIRST_TRIALS, _FIRST_EPOCHS = 5, 50
 
 @dataclass(frozen=True)
 class Trial:
-    """One try.
+    """One try, with its values of the settings that are searched.
 
-    Attributes:
-        number: From 0 on.
-        state: Whether it finished, was pruned for doing worse than most, or failed.
-        score: On the validation nodes; of a pruned one its last, NaN where it failed.
-        values: Values of the settings that are searched.
-        epochs: How many were trained.
-        seconds: Time of the training.
-        error: Why it failed; empty otherwise.
+    It finished, was pruned for doing worse than most, or failed, for the reason in `error`. The
+    score is that on the validation nodes; of a pruned trial its last, of a failed one NaN.
     """
 
     number: int
@@ -77,12 +71,9 @@ def storage_errors(file: Path) -> Iterator[None]:
 
 
 class Study:
-    """Trials in a file; made if it does not exist.
+    """Trials in an SQLite file, which is made if it does not exist.
 
-    Args:
-        file: The SQLite file.
-        about: What is searched: by kind and name, so that another search is told apart.
-        score: What trials are compared by.
+    `about` says what is searched, by kind and name, so that another search is told apart.
     """
 
     def __init__(self, file: Path, about: Mapping[str, Mapping[str, Any]], score: Score) -> None:
@@ -96,7 +87,7 @@ class Study:
         self.study = optuna.create_study(
             storage=self._storage,
             study_name=_NAME,
-            direction="minimize" if score.lower_is_better else "maximize",
+            direction="minimize" if score.metric.lower_is_better else "maximize",
             pruner=optuna.pruners.MedianPruner(_FIRST_TRIALS, _FIRST_EPOCHS),
             load_if_exists=True,
         )
@@ -168,15 +159,9 @@ class Study:
 
 def _plain(trial: "optuna.trial.FrozenTrial") -> Trial:
     result = trial.user_attrs[_RESULT]
-    return Trial(
-        trial.number,
-        result["state"],
-        math.nan if trial.value is None or result["state"] == "failed" else trial.value,
-        {name: rounded(value) for name, value in trial.params.items()},
-        result["epochs"],
-        result["seconds"],
-        result["error"],
-    )
+    score = math.nan if trial.value is None or result["state"] == "failed" else trial.value
+    values = {name: rounded(value) for name, value in trial.params.items()}
+    return Trial(number=trial.number, score=score, values=values, **result)
 
 
 def _check_file(file: Path) -> None:
