@@ -26,12 +26,9 @@ _WIDTH = 88
 
 @dataclass(frozen=True)
 class Config:
-    """What a settings file says.
+    """What a settings file says: names and values of `RunSettings` and of `TableSettings`.
 
-    Attributes:
-        run: Names and values of `RunSettings`.
-        tables: Names and values of `TableSettings`.
-        preset: Settings of the model, its training and its strategy, by kind; on top of the preset.
+    `preset` has those of the model, its training and its strategy, by kind; on top of the preset.
     """
 
     run: Mapping[str, Any] = field(default_factory=dict)
@@ -172,8 +169,7 @@ def config_text(plan: RunPlan) -> str:
         usual = type(plan.tables)().to_dict()
         given = {name for name, value in plan.tables.to_dict().items() if value != usual[name]}
         parts.append(_part("tables", plan.tables, given | {"nodes", "edges"}))
-    parts.append(_part("model", preset.model))
-    parts.append(_part("training", preset.training))
+    parts += [_part("model", preset.model), _part("training", preset.training)]
     if preset.strategy.settings.names():
         parts.append(_part("strategy", preset.strategy.settings))
     return "\n\n".join(parts) + "\n"

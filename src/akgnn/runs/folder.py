@@ -11,8 +11,8 @@ Fitted estimators are kept in the same way, with what they need beside the model
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -115,11 +115,9 @@ class RunFolder:
                     f"{self.path / folders[0]}, or say `{kind}s`."
                 )
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractContextManager[None]:
         """Inside, no other process may train in this folder."""
-        with folder_lock(self.path):
-            yield
+        return folder_lock(self.path)
 
     def write(self, content: Mapping[str, Any], weights: Weights | None, file: str = "") -> None:
         """Replace the state of the run by a new one.

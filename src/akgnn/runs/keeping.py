@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
 
 from akgnn.codec import from_json, reading
 from akgnn.data.node_data import NodeData
@@ -31,11 +31,7 @@ _SECONDS_BETWEEN_LINES = 1.0
 
 
 class Keeping(Callback):
-    """Keeps runs in their folders.
-
-    Args:
-        runs: By their index.
-    """
+    """Keeps runs, which it has by their index, in their folders."""
 
     def __init__(self, runs: Mapping[int, "KeptRun"]) -> None:
         self.runs = runs
@@ -59,13 +55,8 @@ class Keeping(Callback):
 class KeptRun:
     """A run, its model, and its folder if it has one.
 
-    Attributes:
-        plan: What is trained.
-        data: What it is trained on.
-        folder: Where it is kept, if anywhere.
-        seconds: How often its state is kept.
-        snapshot: The state to resume, if any.
-        outcome: What the run came to, once that is known.
+    Its state is kept every so many `seconds`; `snapshot` is the state to resume, if any, and
+    `outcome` what the run came to, once that is known.
     """
 
     plan: RunPlan
@@ -155,11 +146,8 @@ class _EpochLines:
     """`epochs.jsonl` of a run folder: one object an epoch, and no epoch twice.
 
     A kill may cut off the last line, and an epoch after the last state that was kept is trained
-    again; so whoever resumes begins the file anew with what the state knows.
-
-    Args:
-        folder: Locked, with a run in it.
-        history: The epochs that the run resumes from.
+    again; so whoever resumes begins the file anew with what the state knows, the `history`. The
+    folder is locked and has a run in it.
     """
 
     def __init__(self, folder: RunFolder, history: History) -> None:
@@ -189,24 +177,20 @@ def _check_snapshot(snapshot: Snapshot, model: nn.Module, plan: RunPlan) -> None
     """Refuse a state whose tensors are not those of this model and its optimiser."""
     check_fit("weights", snapshot.weights, model.state_dict())
     check_fit("best weights", snapshot.best_weights, model.state_dict())
+    # Adam's state, for parameters in its order.
     groups = make_optimizer(model, plan.preset.training).param_groups
     order = [parameter for group in groups for parameter in group["params"]]
-    check_fit("states of the optimiser", snapshot.optimizer, _expected_optimizer(order))
+    expected = {
+        f"{index}.{name}": parameter.detach().new_zeros(()) if name == "step" else parameter
+        for index, parameter in enumerate(order)
+        for name in ("step", "exp_avg", "exp_avg_sq")
+    }
+    check_fit("states of the optimiser", snapshot.optimizer, expected)
     number = len(initial_values(model, plan.preset.training))
     starts = snapshot.history.start
     steps = {later - earlier for earlier, later in pairwise([0, *starts])}
     if not (steps <= {0, 1} and max(starts, default=0) < number and (number > 1 or not starts)):
         raise CheckpointError(f"The epochs do not fit the {number} initial values of the kernel.")
-
-
-def _expected_optimizer(order: Sequence[Tensor]) -> dict[str, Tensor]:
-    """Names and shapes of Adam's state for parameters in this order."""
-    expected: dict[str, Tensor] = {}
-    for index, parameter in enumerate(order):
-        expected[f"{index}.step"] = parameter.detach().new_zeros(())
-        expected[f"{index}.exp_avg"] = parameter
-        expected[f"{index}.exp_avg_sq"] = parameter
-    return expected
 
 
 def _check_same_run(

@@ -6,7 +6,7 @@ refused before it starts with what to change, or explained when it fails.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from akgnn.csr import CSR
 from akgnn.data.generated import LargeGraphSettings
-from akgnn.data.node_data import NodeData
+from akgnn.data.node_data import NodeData, numbered
 from akgnn.data.splits import Split
 from akgnn.errors import AkgnnError, MissingExtraError, OutOfMemoryError, SettingsError
 from akgnn.graph import Graph
@@ -43,14 +43,10 @@ _FEWEST_CHANNELS = 8
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of a data set that memory depends on.
+    """The numbers in a data set that memory depends on.
 
-    Attributes:
-        nodes: Number of nodes.
-        edges: Number of stored directions.
-        features: Number of features.
-        classes: Number of classes.
-        entries: Stored entries of sparse features; None where they are dense.
+    Edges count in each stored direction; `entries` are those of sparse features, None where they
+    are dense.
     """
 
     nodes: int
@@ -161,8 +157,7 @@ def _small(sizes: Sizes, nodes: int) -> NodeData:
     every = torch.arange(nodes)
     # Published splits need no training node of every class.
     split = Split("small", every[::2], every[1::2], every[:0], is_published=True)
-    names = tuple(str(number) for number in range(sizes.classes))
-    return NodeData("small", x, y, graph, split, names)
+    return NodeData("small", x, y, graph, split, numbered(sizes.classes))
 
 
 def _halves(value: int) -> Iterator[int]:
@@ -171,32 +166,17 @@ def _halves(value: int) -> Iterator[int]:
         yield value
 
 
-def _fewer(value: int) -> Iterator[int]:
-    yield from range(value - 1, 0, -1)
-
-
-def _switched_on(value: int) -> Iterator[int]:
-    if not value:
-        yield True
-
-
 # Settings that save memory, each with the values to try, the mildest first.
-_REMEDIES: Mapping[str, Callable[[int], Iterator[int]]] = {
+_REMEDIES: Mapping[str, Callable[[int], Iterable[int]]] = {
     "hidden_channels": _halves,
-    "num_layers": _fewer,
-    "recompute": _switched_on,
+    "num_layers": lambda value: range(value - 1, 0, -1),
+    "recompute": lambda value: () if value else (True,),
 }
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """A change of one setting that lets training fit.
-
-    Attributes:
-        setting: Name of the setting.
-        value: Its new value.
-        needed: What training takes then, in bytes.
-    """
+    """A change of one setting that lets training fit, and how many bytes it takes then."""
 
     setting: str
     value: int
@@ -211,11 +191,7 @@ def check_memory(
 ) -> None:
     """Refuse training that is estimated to need more memory than the device has free.
 
-    Args:
-        plan: The settings.
-        sizes: Sizes of the data.
-        device: Where to train.
-        is_loaded: Whether the data lie there already; if not, they need room too.
+    Data that are not loaded yet need room too.
     """
     free, data = free_bytes(device), 0 if is_loaded else sizes.data_bytes
     if free is None or data + _surely_enough(plan, sizes) <= free:
@@ -237,15 +213,16 @@ def memory_errors_explained(
 ) -> Iterator[None]:
     """Inside, running out of memory becomes an error that says what to change.
 
-    Args:
-        plan: The settings.
-        device: Where it is computed.
-        sizes: Sizes of the data; None while they are being loaded.
+    The sizes of the data are not known while they are being loaded.
     """
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        if isinstance(error, AkgnnError) or not _is_out_of_memory(error):
+        # PyTorch has no class of its own for the memory of a CPU.
+        is_memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or (
+            "can't allocate memory" in str(error)
+        )
+        if isinstance(error, AkgnnError) or not is_memory:
             raise
         what = f"{device} ran out of memory{_asked_for(error)}"
         if sizes is None:
@@ -267,7 +244,12 @@ def remedies(plan: RunPlan, sizes: Sizes, device: torch.device, most: int) -> li
         if name not in plan.preset.model.names():
             continue
         for value in milder(getattr(plan.preset.model, name)):
-            needed = _needed_with(plan, sizes, device, name, value)
+            try:
+                preset = plan.preset.updated_by_kind({"model": {name: value}})
+                needed = training_bytes(replace(plan, preset=preset), sizes, device)
+            except SettingsError:
+                # The value does not go with the other settings.
+                continue
             if needed is not None and needed <= most:
                 found.append(Remedy(name, value, needed))
                 break
@@ -277,24 +259,6 @@ def remedies(plan: RunPlan, sizes: Sizes, device: torch.device, most: int) -> li
 def _advice(plan: RunPlan, sizes: Sizes, device: torch.device, most: int) -> str:
     found = remedies(plan, sizes, device, most)
     return f"Less is needed with {' or '.join(map(str, found))}." if found else _ELSEWHERE
-
-
-def _needed_with(
-    plan: RunPlan, sizes: Sizes, device: torch.device, name: str, value: int
-) -> int | None:
-    try:
-        preset = plan.preset.updated_by_kind({"model": {name: value}})
-        return training_bytes(replace(plan, preset=preset), sizes, device)
-    except SettingsError:
-        # The value does not go with the other settings.
-        return None
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    # PyTorch has no class of its own for the memory of a CPU.
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or (
-        "can't allocate memory" in str(error)
-    )
 
 
 def _asked_for(error: Exception) -> str:

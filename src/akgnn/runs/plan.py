@@ -69,10 +69,10 @@ class Preset:
         # Another strategy brings other names.
         chosen = {name: value for name, value in values.items() if name == "strategy"}
         known = self.updated_by_kind({"strategy": chosen}).to_dict()
+        every = [name for kind in known.values() for name in kind]
         for name in values:
-            if not any(name in kind for kind in known.values()):
-                names = [name for kind in known.values() for name in kind]
-                raise UnknownNameError("setting", name, names)
+            if name not in every:
+                raise UnknownNameError("setting", name, every)
         return self.updated_by_kind(
             {
                 kind: {name: value for name, value in values.items() if name in names}
@@ -102,13 +102,7 @@ class Preset:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """A run with all its settings decided.
-
-    Attributes:
-        run: Data, model and seed.
-        preset: Settings of the model, of training and of its strategy.
-        tables: Where the data are one's own: files and columns.
-    """
+    """A run with all its settings decided; those of tables where the data are one's own."""
 
     run: RunSettings
     preset: Preset
@@ -205,7 +199,7 @@ class RunPlan:
 
     def load(
         self,
-        data_root: Path | None = None,
+        data_root: Path | str | None = None,
         device: torch.device | str = "cpu",
         *,
         nodes: Any = None,
@@ -219,28 +213,13 @@ class RunPlan:
             nodes: A DataFrame in place of the file of the nodes.
             edges: A DataFrame in place of the file of the edges.
         """
-        run = self.run
+        names = ("split", "split_seed", "features", "direction")
+        treated = {name: getattr(self.run, name) for name in names}
         if self.tables is not None:
             from akgnn.data.tables.load import read_tables
 
-            return read_tables(
-                self.tables,
-                nodes=nodes,
-                edges=edges,
-                features=run.features,
-                split=run.split,
-                split_seed=run.split_seed,
-                direction=run.direction,
-            ).to(device)
-        return load_dataset(
-            run.dataset,
-            split=run.split,
-            split_seed=run.split_seed,
-            features=run.features,
-            direction=run.direction,
-            data_root=data_root,
-            device=device,
-        )
+            return read_tables(self.tables, nodes=nodes, edges=edges, **treated).to(device)
+        return load_dataset(self.run.dataset, data_root=data_root, device=device, **treated)
 
 
 def default_settings(model: str) -> Preset:

@@ -34,17 +34,9 @@ _ROWS_SUM_TO_1 = "sum to 1"
 
 @dataclass(frozen=True)
 class DataFacts:
-    """What a record says of the data.
+    """What a record says of the data, named as in `NodeData` and its graph.
 
-    Attributes:
-        name: Name of the data set.
-        num_nodes: Number of nodes.
-        num_edges: Number of stored directions of edges.
-        num_features: Number of features.
-        class_names: Names of the classes, in the order of the labels.
-        split: Name and fingerprint of the split.
-        source: Where the data come from and how they were treated.
-        recipe: How columns of tables became features, where they did.
+    Edges count in each stored direction; of the split there are name and fingerprint.
     """
 
     name: str
@@ -259,27 +251,21 @@ class Run:
                 "The run was trained on tables in memory, which are not kept; predict new tables, "
                 "or train it again."
             )
-        root = None if data_root is None else Path(data_root)
-        return self.plan.load(root, nodes=nodes, edges=edges)
+        return self.plan.load(data_root, nodes=nodes, edges=edges)
 
     def _named_data(self, dataset: str | None, data_root: Path | str | None) -> NodeData:
         if dataset is None:
             data = self._load(data_root)
         else:
             run = replace(self.plan.run, dataset=dataset, split=None)
-            root = None if data_root is None else Path(data_root)
-            data = replace(self.plan, run=run, tables=None).load(root)
-        self._check_fits(data)
-        return data
-
-    def _check_fits(self, data: NodeData) -> None:
-        facts = self.facts
-        sizes = facts.num_features, len(facts.class_names)
+            data = replace(self.plan, run=run, tables=None).load(data_root)
+        sizes = self.facts.num_features, len(self.facts.class_names)
         if (data.num_features, data.num_classes) != sizes:
             raise DataError(
                 f"The model of {self._where} takes {sizes[0]} features and {sizes[1]} classes, "
                 f"but {data.name} has {data.num_features} and {data.num_classes}."
             )
+        return data
 
     def _read_tables(self, nodes: Any, edges: Any, unknown_ids: str | None) -> Any:
         from akgnn.data.tables.prediction import read_for_prediction

@@ -116,8 +116,7 @@ def train(
         own = TableSettings.from_mapping({**(tables or {}), **column, **paths})
     plan = RunPlan.decide(given, settings, tables=own)
     place = choose_device(device)
-    root = None if data_root is None else Path(data_root)
-    data = load_data(plan, root, place, force=force, nodes=held[0], edges=held[1])
+    data = load_data(plan, data_root, place, force=force, nodes=held[0], edges=held[1])
     plan = plan.with_columns_of(data)
     with memory_errors_explained(plan, place, Sizes.of(data)):
         run = train_run(
@@ -133,22 +132,14 @@ def train(
 
 def load_data(
     plan: RunPlan,
-    data_root: Path | None,
+    data_root: Path | str | None,
     device: torch.device,
     *,
     force: bool = False,
     nodes: Any = None,
     edges: Any = None,
 ) -> NodeData:
-    """The data of a plan on their device, if training is to fit beside them.
-
-    Args:
-        plan: The plan.
-        data_root: Where data sets lie that do not come with the package.
-        device: Where to train.
-        force: Whether to go on where memory is estimated not to suffice.
-        nodes: A DataFrame in place of the file of the nodes.
-        edges: A DataFrame in place of the file of the edges.
+    """The data that `plan.load` gives, if training is to fit beside them or is forced to begin.
 
     Raises:
         OutOfMemoryError: Training would not fit.
