@@ -81,14 +81,12 @@ def graph_name(dataset: str) -> str:
 
 def generated_settings(dataset: str) -> BlockModelSettings | None:
     """The settings in the name of a block model; None for any other data set."""
-    kind, _, options = dataset.partition(":")
-    return _settings(BlockModelSettings, options) if kind == "csbm" else None
+    return _settings(BlockModelSettings, "csbm", dataset)
 
 
 def large_settings(dataset: str) -> LargeGraphSettings | None:
     """The settings in the name of a large graph; None for any other data set."""
-    kind, _, options = dataset.partition(":")
-    return _settings(LargeGraphSettings, options) if kind == "large" else None
+    return _settings(LargeGraphSettings, "large", dataset)
 
 
 def check_dataset(name: str) -> None:
@@ -206,12 +204,15 @@ def _load(
     return REGISTERED[name](), False
 
 
-def _settings(kind: type[_Generated], options: str) -> _Generated:
+def _settings(kind: type[_Generated], name: str, dataset: str) -> _Generated | None:
+    start, _, options = dataset.partition(":")
+    if start != name:
+        return None
     pairs = [option.partition("=") for option in options.split(",") if option]
-    for name, equals, value in pairs:
+    for setting, equals, value in pairs:
         if not (equals and value):
-            raise SettingsError(f"Write settings of a graph as name=value, got {name!r}.")
-    return kind.from_mapping({name: value for name, _, value in pairs})
+            raise SettingsError(f"Write settings of a graph as name=value, got {setting!r}.")
+    return kind.from_mapping({setting: value for setting, _, value in pairs})
 
 
 def choose_split(data: NodeData, text: str, seed: int = 0) -> Split:

@@ -5,7 +5,6 @@ column to say it, and `direction`: whether the edges of a directed graph count i
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,8 +55,8 @@ def from_networkx(
     """
     nodes = list(graph.nodes(data=True))
     ids, attributes = [node for node, _ in nodes], _by_name(mapping for _, mapping in nodes)
-    settings = TableSettings(label=label, columns=columns, standardise=standardise)
-    opened, settings = _as_table("NetworkX", ids, attributes, settings)
+    opened, key = _as_table("NetworkX", ids, attributes)
+    settings = TableSettings(id=key, label=label, columns=columns, standardise=standardise)
     made = directed(Graph.from_networkx(graph, weight=weight), direction)
     return read_node_data("networkx", opened, settings, lambda _: made, "raw", split, split_seed)
 
@@ -79,8 +78,8 @@ def from_igraph(
     """
     attributes = {name: graph.vs[name] for name in graph.vs.attributes()}
     ids = attributes.pop("name", list(range(graph.vcount())))
-    settings = TableSettings(label=label, columns=columns, standardise=standardise)
-    opened, settings = _as_table("igraph", ids, attributes, settings)
+    opened, key = _as_table("igraph", ids, attributes)
+    settings = TableSettings(id=key, label=label, columns=columns, standardise=standardise)
     index = torch.tensor(graph.get_edgelist(), dtype=torch.int64).view(-1, 2).T
     weights = None
     if weight in graph.es.attributes():
@@ -190,12 +189,9 @@ def _by_name(attributes: Iterable[Mapping[Any, Any]]) -> dict[str, list[Any]]:
 
 
 def _as_table(
-    library: str,
-    ids: Sequence[Any],
-    attributes: Mapping[str, Sequence[Any]],
-    settings: TableSettings,
-) -> tuple[TableSource, TableSettings]:
-    """The attributes as a node table, and the settings with the name of its column of ids.
+    library: str, ids: Sequence[Any], attributes: Mapping[str, Sequence[Any]]
+) -> tuple[TableSource, str]:
+    """The attributes as a node table, and the name of its column of ids.
 
     Ids that are neither all text nor all integers, tuples for example, are written as text.
     """
@@ -208,4 +204,4 @@ def _as_table(
         with values_of_one_kind(f"the {library} graph, attribute {attribute!r}"):
             arrays.append(pa.array(values, from_pandas=True))
     table = pa.table(arrays, names=[id_name, *attributes])
-    return in_memory(f"the {library} graph", table), replace(settings, id=id_name)
+    return in_memory(f"the {library} graph", table), id_name
