@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from akgnn.cli.options import (
+    check_range,
     decide_plan,
     given,
     parsed_changes,
@@ -118,3 +119,10 @@ def test_the_feature_of_the_largest_numbers_is_named():
         "1. --standardise scales them."
     )
     assert scale_hint(replace(data, x=years[:, :1], recipe=named)) is None
+
+
+def test_a_number_outside_its_range_is_refused_and_none_is_not():
+    check_range("--seeds", None, 1, 3)
+    check_range("--seeds", 3, 1, 3)
+    with pytest.raises(SettingsError, match="--seeds must be from 1 to 3, got 4"):
+        check_range("--seeds", 4, 1, 3)

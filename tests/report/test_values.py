@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from akgnn.report.values import count, number, p_value, pairs, signed, spread
+from akgnn.report.values import count, number, p_value, pairs, signed, spread, value_text
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,12 @@ def test_words():
     assert count(1, "seed") == "1 seed"
     assert count(3, "class", "classes") == "3 classes"
     assert pairs({"K": 3, "rate": 0.5}) == "K 3, rate 0.5"
+
+
+def test_values_are_written_as_files_and_flags_write_them():
+    assert [value_text(value) for value in (True, None, 0.5, "Mean")] == [
+        "true",
+        "none",
+        "0.5",
+        "Mean",
+    ]
