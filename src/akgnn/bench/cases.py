@@ -11,11 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from akgnn.bench.contest import FAILURES, Contestant, measure, reason, shortage
+from akgnn.bench.contest import FAILURES, Contestant, Task, measure, reason, shortage
 from akgnn.bench.graphs import GRAPHS, check_size
 from akgnn.bench.peers import LAYERS, OURS, Inputs, bytes_needed, has_pyg, layer_names
 from akgnn.bench.record import BOTH, EPOCH, FORWARD, Case, Suite
-from akgnn.bench.timing import Task
 from akgnn.csr import CSR
 from akgnn.data.catalogue import load_dataset
 from akgnn.data.node_data import NodeData
