@@ -34,15 +34,6 @@ class EdgeList:
     num_nodes: int
     frequency: float | None = None
 
-    @classmethod
-    def without_loops(
-        cls, edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int
-    ) -> "EdgeList":
-        """Leave out self-loops, as `Graph` does."""
-        kept = edge_index[0] != edge_index[1]
-        weight = None if edge_weight is None else edge_weight[kept]
-        return cls(edge_index[:, kept], weight, num_nodes)
-
     @cached_property
     def degree(self) -> Tensor:
         """The weighted number of in-neighbours."""
@@ -118,8 +109,9 @@ class AnyGraph(nn.Module):
         Edges as `Graph.edge_index` lists them: both directions of an undirected one, and none
         twice. Self-loops are left out.
         """
-        graph = EdgeList.without_loops(edge_index, edge_weight, x.size(0))
-        return cast(Tensor, self.model(x, graph))
+        kept = edge_index[0] != edge_index[1]
+        weight = None if edge_weight is None else edge_weight[kept]
+        return cast(Tensor, self.model(x, EdgeList(edge_index[:, kept], weight, x.size(0))))
 
 
 def program_for_graph(model: nn.Module, graph: Graph, num_features: int) -> ExportedProgram:
