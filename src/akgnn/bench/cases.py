@@ -136,22 +136,18 @@ class EpochPlan:
             channels=HIDDEN_CHANNELS,
             dtype="float32",
         )
+        contestants = [Contestant(OURS, (EPOCH,), lambda: [akgnn_epoch(data)])]
+        if has_pyg():
+            contestants.append(Contestant("PyG GCN", (EPOCH,), lambda: [pyg_gcn_epoch(data)]))
         try:
-            outcome = measure(epoch_contestants(data), repetitions, device)
+            outcome = measure(contestants, repetitions, device)
         except FAILURES as error:
             return replace(case, error=reason(error))
         return replace(case, **vars(outcome))
 
 
-def epoch_contestants(data: NodeData) -> list[Contestant]:
-    """AKGNN with the paper's settings, K = 5, and PyG's GCN where PyG is installed."""
-    ours = Contestant(OURS, (EPOCH,), lambda: [akgnn_epoch(data)])
-    theirs = Contestant("PyG GCN", (EPOCH,), lambda: [pyg_gcn_epoch(data)])
-    return [ours, theirs] if has_pyg() else [ours]
-
-
 def akgnn_epoch(data: NodeData) -> Task:
-    """Sparse features, dropout from a counter, as `akgnn train` has it."""
+    """AKGNN with the paper's settings, K = 5, on sparse features, as `akgnn train` has it."""
     model = AKGNN(data.num_features, HIDDEN_CHANNELS, data.num_classes).to(data.y.device)
     step = 0
 

@@ -102,6 +102,7 @@ class Suspect(NodeFacts):
     not believe stands out.
 
     Attributes:
+        label: Name of the class that the data give it.
         probability: Probability of its own label.
         predicted_probability: Probability of the predicted class.
         num_neighbours: Neighbours whose label is known.
@@ -109,6 +110,7 @@ class Suspect(NodeFacts):
         neighbours_predicted: Those of them that have the predicted class.
     """
 
+    label: str
     probability: float
     predicted_probability: float
     num_neighbours: int

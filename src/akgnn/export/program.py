@@ -14,6 +14,7 @@ from torch.export import Dim, ExportedProgram
 
 from akgnn.errors import ExportError
 from akgnn.graph import Graph
+from akgnn.models.chebynet import ChebConv
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +89,8 @@ class OneGraph(nn.Module):
         self.register_buffer("edge_index", graph.edge_index)
         self.register_buffer("edge_weight", graph.edge_weight)
         # Known to few models, and expensive.
-        self.frequency = graph.largest_frequency if _asks_frequency(model) else None
+        asks = any(isinstance(module, ChebConv) for module in model.modules())
+        self.frequency = graph.largest_frequency if asks else None
 
     def forward(self, x: Tensor) -> Tensor:
         """Class scores (logits), shape (nodes, classes)."""
@@ -147,12 +149,6 @@ def _exported(
     # They would be kept in the file, features and all.
     program.example_inputs = None
     return program
-
-
-def _asks_frequency(model: nn.Module) -> bool:
-    from akgnn.models.chebynet import ChebConv
-
-    return any(isinstance(module, ChebConv) for module in model.modules())
 
 
 @contextmanager
