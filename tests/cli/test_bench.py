@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from akgnn.bench import peers, timing
+from akgnn.bench import contest, peers
 from akgnn.bench.record import read_records
 from akgnn.cli.main import main
 
@@ -12,7 +12,7 @@ SMALL = ["--edges", "500", "--mean-degree", "4", "--channels", "4", "--repetitio
 
 @pytest.fixture(autouse=True)
 def _small_copy(monkeypatch):
-    monkeypatch.setitem(timing._COPIED, "cpu", 2**16)
+    monkeypatch.setitem(contest._COPIED, "cpu", 2**16)
 
 
 def bench(tmp_path, *arguments):

@@ -6,8 +6,8 @@ import pytest
 
 from akgnn.errors import RunFolderError
 from akgnn.experiments.record import Record, failed_record
+from akgnn.experiments.runner import do_run
 from akgnn.experiments.store import RecordStore
-from akgnn.experiments.work import do_run
 from akgnn.runs.plan import RunPlan, RunSettings
 
 PLAN = RunPlan.make(RunSettings(dataset="csbm:num_nodes=100"), {"epochs": 3, "hidden_channels": 4})

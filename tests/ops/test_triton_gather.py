@@ -9,14 +9,14 @@ import pytest
 import triton
 import triton.language as tl
 
-from akgnn.ops.triton_gather import block_of_channels, row_sums, rows_of
+from akgnn.ops.triton_gather import Rows, block_of_channels, row_sums, rows_of
 from oracles import dense, random_graph
 
 pytest.importorskip("triton")
 
 from akgnn import csr
 from akgnn.graph import Graph
-from akgnn.ops.triton_gather import block_c_of, blocks, channel_grid, row_grid, segment_sums
+from akgnn.ops.triton_gather import block_c_of, blocks, channel_grid, row_grid, summed_rows
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -25,38 +25,17 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 def store_row_sums(
     x,
     out,
-    order,
-    rowptr,
-    col,
-    value,
+    rows,
     num_nodes,
     width,
-    has_value: tl.constexpr,
     block_r: tl.constexpr,
     block_e: tl.constexpr,
     block_c: tl.constexpr,
 ):
     """The sums over all rows, none of them long."""
     _, _, channel, is_channel = block_of_channels(width, 1, block_c)
-    row, is_row = rows_of(order, num_nodes, block_r)
-    total = row_sums(
-        x,
-        rowptr,
-        col,
-        value,
-        row,
-        is_row,
-        width,
-        channel,
-        is_channel,
-        rowptr,
-        out,
-        has_value,
-        False,
-        block_r,
-        block_e,
-        block_c,
-    )
+    row, is_row = rows_of(rows.order, num_nodes, block_r)
+    total = row_sums(x, rows, 0, row, is_row, num_nodes, width, channel, is_channel, block_e)
     index = row[:, None] * width + channel[None, :]
     tl.store(out + index, total, mask=is_row[:, None] & is_channel[None, :])
 
@@ -71,13 +50,9 @@ def test_sums_over_rows_equal_the_dense_product(channels, weighted):
     store_row_sums[(5, triton.cdiv(channels, 8), 1)](
         x,
         out,
-        order,
-        matrix.pattern.rowptr,
-        matrix.pattern.col,
-        x if matrix.value is None else matrix.value,
+        Rows(order, matrix.pattern.rowptr, matrix.pattern.col, matrix.value),
         20,
         channels,
-        has_value=weighted,
         block_r=4,
         block_e=2,
         block_c=8,
@@ -92,26 +67,27 @@ def test_sums_of_long_rows_equal_the_dense_product(channels, weighted, monkeypat
     monkeypatch.setattr(csr, "_SEGMENT", 2)
     graph = random_graph(0, num_nodes=9, num_edges=50, weighted=weighted)
     x = torch.randn(2, 9, channels)
-    ptr, sums = segment_sums(graph.to(DEVICE).adjacency, x.to(DEVICE))
+    rows = summed_rows(graph.to(DEVICE).adjacency, x.to(DEVICE))
     expected = dense(graph).float() @ x
     counts = graph.adjacency.pattern.rowptr.diff()
     assert (counts > 3).any()
     for row in (counts > 3).nonzero().view(-1).tolist():
-        found = sums[:, int(ptr[row])].cpu()
+        found = rows.segment_sums[:, int(rows.segment_ptr[row])].cpu()
         torch.testing.assert_close(found, expected[:, row], rtol=1e-5, atol=1e-5)
 
 
 def test_short_rows_have_no_segments():
     graph = Graph.from_edge_index(torch.tensor([[0, 1], [1, 0]])).to(DEVICE)
-    _, sums = segment_sums(graph.adjacency, torch.ones(1, 2, 4, device=DEVICE))
-    assert sums.size(1) == 0
+    rows = summed_rows(graph.adjacency, torch.ones(1, 2, 4, device=DEVICE))
+    assert rows.segment_sums is None
+    assert rows.num_segments == 0
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize(("width", "groups"), [(1, 1), (7, 1), (64, 4), (300, 1), (300, 3)])
 def test_programs_cover_every_row_and_channel(width, groups, dtype):
     x = torch.ones(2, 100, width, dtype=dtype)
-    sizes = blocks(random_graph(0).adjacency, x, groups)
+    sizes = blocks(x, groups)
     rows, channels, scalars = row_grid(x, groups)
     assert rows * sizes["BLOCK_R"] >= 100
     assert channels * sizes["BLOCK_C"] >= width // groups

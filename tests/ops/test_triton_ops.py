@@ -7,6 +7,7 @@ pytest.importorskip("triton")
 
 from akgnn.ops import triton_ops
 from akgnn.ops.dropout import Noise, dropout, dropped_lanes
+from akgnn.ops.launch import Mask
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -21,19 +22,15 @@ def test_a_mask_does_not_depend_on_how_work_is_shared_out(block_r, block_c):
     triton_ops.enter[grid](
         x.to(DEVICE),
         out,
-        out,
-        out,
-        out,
-        keys.to(DEVICE),
-        *dropped_lanes(0.4),
+        None,
+        None,
+        Mask(keys.to(DEVICE), *dropped_lanes(0.4)),
         1.0,
         11,
         13,
         1,
-        SCALES=False,
         SYMMETRIC=False,
         BACKWARD=False,
-        DROPS=True,
         BLOCK_R=block_r,
         BLOCK_C=block_c,
     )

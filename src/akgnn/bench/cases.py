@@ -11,11 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from akgnn.bench.contest import FAILURES, Contestant, measure, reason, shortage
+from akgnn.bench.contest import FAILURES, Contestant, Task, measure, reason, shortage
 from akgnn.bench.graphs import GRAPHS, check_size
 from akgnn.bench.peers import LAYERS, OURS, Inputs, bytes_needed, has_pyg, layer_names
 from akgnn.bench.record import BOTH, EPOCH, FORWARD, Case, Suite
-from akgnn.bench.timing import Task
 from akgnn.csr import CSR
 from akgnn.data.catalogue import load_dataset
 from akgnn.data.node_data import NodeData
@@ -137,22 +136,18 @@ class EpochPlan:
             channels=HIDDEN_CHANNELS,
             dtype="float32",
         )
+        contestants = [Contestant(OURS, (EPOCH,), lambda: [akgnn_epoch(data)])]
+        if has_pyg():
+            contestants.append(Contestant("PyG GCN", (EPOCH,), lambda: [pyg_gcn_epoch(data)]))
         try:
-            outcome = measure(epoch_contestants(data), repetitions, device)
+            outcome = measure(contestants, repetitions, device)
         except FAILURES as error:
             return replace(case, error=reason(error))
         return replace(case, **vars(outcome))
 
 
-def epoch_contestants(data: NodeData) -> list[Contestant]:
-    """AKGNN with the paper's settings, K = 5, and PyG's GCN where PyG is installed."""
-    ours = Contestant(OURS, (EPOCH,), lambda: [akgnn_epoch(data)])
-    theirs = Contestant("PyG GCN", (EPOCH,), lambda: [pyg_gcn_epoch(data)])
-    return [ours, theirs] if has_pyg() else [ours]
-
-
 def akgnn_epoch(data: NodeData) -> Task:
-    """Sparse features, dropout from a counter, as `akgnn train` has it."""
+    """AKGNN with the paper's settings, K = 5, on sparse features, as `akgnn train` has it."""
     model = AKGNN(data.num_features, HIDDEN_CHANNELS, data.num_classes).to(data.y.device)
     step = 0
 

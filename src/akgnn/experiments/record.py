@@ -23,10 +23,8 @@ class Record:
     """What one run came to, or why it failed.
 
     Attributes:
-        plan: All settings, with the seed.
         error: Why the run failed; None where it finished.
         data: What is known of the data, with the split's fingerprint; None where it failed.
-        versions: Versions of everything that computes.
         environment: Device, threads, when the run ended, and how many trained side by side.
         metrics: Accuracies, losses and epochs by name; empty where it failed.
         lambda_max: λ of every layer at the best epoch.

@@ -1,25 +1,31 @@
 """Running an experiment: what is missing is trained, on all cores, and written down at once."""
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
+from akgnn.data.node_data import NodeData
 from akgnn.data.published import PYG_SOURCES, load_pyg
 from akgnn.errors import AkgnnError
-from akgnn.experiments.record import Record, failed_record
+from akgnn.experiments.record import Record, failed_record, finished_record, without_test
 from akgnn.experiments.spec import Spec
 from akgnn.experiments.store import RecordStore
-from akgnn.experiments.work import do_run, do_runs
 from akgnn.experiments.workers import Death, cores, share_out
+from akgnn.machine.memory import peak_bytes, reset_peak
 from akgnn.machine.provenance import environment, run_versions
 from akgnn.runs.plan import RunPlan
-from akgnn.runs.train import trains_batched
+from akgnn.runs.run import Run
+from akgnn.runs.train import train_run, train_runs, trains_batched
+from akgnn.training.batched.fit_many import runs_at_once
 
+# What may go wrong with a run that is no mistake in the code.
+_FAILURES = (AkgnnError, MemoryError, RuntimeError, OSError)
 # Larger graphs first, so that no long run is left over for one core at the end.
 _SIZE = {"minesweeper": -2, "photo": -1, "pubmed": 0, "citeseer": 1, "cora": 2}
 # The most runs that a worker takes at a time: what it was doing is lost when the program stops.
@@ -170,6 +176,64 @@ def _do_tasks(batch: tuple[Task, ...], *, device: str, data_root: Path | None) -
         records = do_runs(plans, device, data_root, is_search=is_search)
     keeps_history = batch[0].keeps_history
     return records if keeps_history else [record.without_history() for record in records]
+
+
+def do_run(
+    plan: RunPlan, device: str, data_root: Path | None = None, *, is_search: bool = False
+) -> Record:
+    """Train one run; what goes wrong, out of memory included, becomes a record that says so."""
+    reset_peak(device)
+    outcome: Run | Exception
+    try:
+        outcome = train_run(plan, _data_of(plan, device, data_root, is_search))
+    except _FAILURES as error:
+        outcome = error
+    return _record_of(plan, outcome, device, environment(device))
+
+
+def do_runs(
+    plans: Sequence[RunPlan], device: str, data_root: Path | None = None, *, is_search: bool = False
+) -> list[Record]:
+    """Train runs that differ in their seed alone, side by side.
+
+    What goes wrong with all of them, out of memory say, leaves them without records: alone each of
+    them may end, or say what is wrong. On a graph so large that no two fit side by side, the first
+    is trained alone and the others have no records.
+    """
+    first = plans[0]
+    reset_peak(device)
+    try:
+        data = _data_of(first, device, data_root, is_search)
+        beside = min(len(plans), runs_at_once(first.build(data), data, first.strategy()))
+        if beside == 1:
+            return [do_run(first, device, data_root, is_search=is_search)]
+        outcomes = train_runs(plans, data)
+    except _FAILURES:
+        return []
+    about = {**environment(device), "side_by_side": beside}
+    pairs = zip(plans, outcomes, strict=True)
+    return [_record_of(plan, outcome, device, about) for plan, outcome in pairs]
+
+
+def _record_of(
+    plan: RunPlan, outcome: Run | Exception, device: str, about: Mapping[str, Any]
+) -> Record:
+    if isinstance(outcome, Exception):
+        cause = str(outcome).partition("\n")[0] or type(outcome).__name__
+        return failed_record(plan, cause, versions=run_versions(), environment=about)
+    memory = round(peak_bytes(device) / 2**20, 1)
+    return finished_record(outcome, versions=run_versions(), environment=about, memory=memory)
+
+
+def _data_of(plan: RunPlan, device: str, data_root: Path | None, is_search: bool) -> NodeData:
+    """The data of a run, which are those of seed 0; of a search without its test nodes."""
+    data = _load(plan.with_seed(0), device, data_root)
+    return without_test(data) if is_search else data
+
+
+@lru_cache(maxsize=4)
+def _load(plan: RunPlan, device: str, data_root: Path | None) -> NodeData:
+    return plan.load(data_root, device)
 
 
 def _after_death(batch: tuple[Task, ...], death: Death, device: str) -> list[Record]:

@@ -26,15 +26,8 @@ class Published:
 class Row:
     """One line of a table or one curve of a figure: a model with its settings.
 
-    Attributes:
-        label: How the paper calls it.
-        model: Name of the model.
-        preset: Name of the model's preset.
-        changes: Settings that differ from the preset.
-        seeds: How many seeds.
-        published: By data set.
-        about: A remark for readers, such as how it differs from the paper's.
-        direction: Whether directed graphs are made undirected or left as they are.
+    The label is what the paper calls it, `changes` are from the preset, published values go by data
+    set, and `about` tells readers how it differs from the paper's.
     """
 
     label: str
@@ -52,8 +45,6 @@ class Cell:
     """A row on one data set at one point of the grid: what several seeds are averaged over.
 
     Attributes:
-        row: The row.
-        dataset: Name of the data set, as the spec writes it.
         point: The values of the settings that the spec varies.
         template: The plan of seed 0, with the sign `#` where the draw goes.
         splits: Whether draw i also draws random split i.
@@ -117,16 +108,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Spec:
-    """A table or figure to measure.
+    """A table or figure to measure, by rows, then data sets, then the grid.
 
-    Attributes:
-        name: How the command line calls it.
-        title: For readers.
-        about: One or two sentences for readers.
-        shows: How the page shows it.
-        keeps_history: Whether records keep every epoch.
-        is_search: Whether the runs choose settings: they have no test nodes to look at.
-        cells: In the order of rows, then data sets, then the grid.
+    `shows` is in `SHOWN`. The runs of a search choose settings: they have no test nodes to look at.
     """
 
     name: str

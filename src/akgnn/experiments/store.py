@@ -17,12 +17,7 @@ RECORDS_FILE = "records.jsonl"
 
 @dataclass(frozen=True)
 class Contents:
-    """What a folder holds.
-
-    Attributes:
-        records: What could be read, in the order written.
-        skipped: For every other line its number and what is wrong with it.
-    """
+    """What a folder holds: records in the order written, and what is wrong with other lines."""
 
     records: tuple[Record, ...]
     skipped: tuple[str, ...]

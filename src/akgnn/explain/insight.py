@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from akgnn.data.node_data import NodeData
-from akgnn.explain.nodes import Role, name_of, neighbours_of, role_of
+from akgnn.explain.nodes import NodeFacts, facts_of, neighbours_of
 from akgnn.explain.signals import Signals, high_frequency_share, signals_of
 from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.training.metrics import CALIBRATION_BINS, confusion_matrix
@@ -95,16 +95,14 @@ def reliability_gap(bins: Sequence[ReliabilityBin]) -> float:
 
 
 @dataclass(frozen=True)
-class Suspect:
+class Suspect(NodeFacts):
     """A labelled node that the model takes for another class.
 
+    The model has seen the labels of training nodes and gives in to them, so one that it still does
+    not believe stands out.
+
     Attributes:
-        node: Its row.
-        name: Its own id where the data have ids, else its row.
-        role: What the node was used for. The model has seen the labels of training nodes and gives
-            in to them, so one that it still does not believe stands out.
         label: Name of the class that the data give it.
-        predicted: Name of the class that the model gives it.
         probability: Probability of its own label.
         predicted_probability: Probability of the predicted class.
         num_neighbours: Neighbours whose label is known.
@@ -112,11 +110,7 @@ class Suspect:
         neighbours_predicted: Those of them that have the predicted class.
     """
 
-    node: int
-    name: str
-    role: Role
     label: str
-    predicted: str
     probability: float
     predicted_probability: float
     num_neighbours: int
@@ -148,18 +142,13 @@ def suspects(probability: Tensor, data: NodeData, *, top: int = 10) -> list[Susp
 def _suspect(node: int, probability: Tensor, data: NodeData) -> Suspect:
     label, predicted = int(data.y[node]), int(probability.argmax())
     around = data.y[neighbours_of(data.graph, node)]
-    names = data.class_names
     return Suspect(
-        node,
-        name_of(node, data),
-        role_of(node, data),
-        names[label],
-        names[predicted],
-        float(probability[label]),
-        float(probability[predicted]),
-        int((around >= 0).sum()),
-        int((around == label).sum()),
-        int((around == predicted).sum()),
+        **vars(facts_of(node, predicted, data)),
+        probability=float(probability[label]),
+        predicted_probability=float(probability[predicted]),
+        num_neighbours=int((around >= 0).sum()),
+        neighbours_agree=int((around == label).sum()),
+        neighbours_predicted=int((around == predicted).sum()),
     )
 
 

@@ -14,6 +14,7 @@ from torch.export import Dim, ExportedProgram
 
 from akgnn.errors import ExportError
 from akgnn.graph import Graph
+from akgnn.models.chebynet import ChebConv
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +34,6 @@ class EdgeList:
     edge_weight: Tensor | None
     num_nodes: int
     frequency: float | None = None
-
-    @classmethod
-    def without_loops(
-        cls, edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int
-    ) -> "EdgeList":
-        """Leave out self-loops, as `Graph` does."""
-        kept = edge_index[0] != edge_index[1]
-        weight = None if edge_weight is None else edge_weight[kept]
-        return cls(edge_index[:, kept], weight, num_nodes)
 
     @cached_property
     def degree(self) -> Tensor:
@@ -97,7 +89,8 @@ class OneGraph(nn.Module):
         self.register_buffer("edge_index", graph.edge_index)
         self.register_buffer("edge_weight", graph.edge_weight)
         # Known to few models, and expensive.
-        self.frequency = graph.largest_frequency if _asks_frequency(model) else None
+        asks = any(isinstance(module, ChebConv) for module in model.modules())
+        self.frequency = graph.largest_frequency if asks else None
 
     def forward(self, x: Tensor) -> Tensor:
         """Class scores (logits), shape (nodes, classes)."""
@@ -118,8 +111,9 @@ class AnyGraph(nn.Module):
         Edges as `Graph.edge_index` lists them: both directions of an undirected one, and none
         twice. Self-loops are left out.
         """
-        graph = EdgeList.without_loops(edge_index, edge_weight, x.size(0))
-        return cast(Tensor, self.model(x, graph))
+        kept = edge_index[0] != edge_index[1]
+        weight = None if edge_weight is None else edge_weight[kept]
+        return cast(Tensor, self.model(x, EdgeList(edge_index[:, kept], weight, x.size(0))))
 
 
 def program_for_graph(model: nn.Module, graph: Graph, num_features: int) -> ExportedProgram:
@@ -155,12 +149,6 @@ def _exported(
     # They would be kept in the file, features and all.
     program.example_inputs = None
     return program
-
-
-def _asks_frequency(model: nn.Module) -> bool:
-    from akgnn.models.chebynet import ChebConv
-
-    return any(isinstance(module, ChebConv) for module in model.modules())
 
 
 @contextmanager

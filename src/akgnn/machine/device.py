@@ -2,6 +2,7 @@
 
 import ctypes
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -40,7 +41,11 @@ def free_bytes(device: torch.device) -> int | None:
         free, _ = torch.cuda.mem_get_info(device)
         # What PyTorch keeps for later of what it has given back.
         return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    told = [number for number in (_machine(), _container()) if number is not None]
+    told = []
+    for ask in (_machine, _container):
+        # Only Linux says, and not every process has a limit.
+        with suppress(OSError, ValueError):
+            told.append(ask())
     return min(told, default=None)
 
 
@@ -79,24 +84,18 @@ def size_text(number: int) -> str:
     return f"{number / size:.{0 if number >= 100 * size else 1}f} {unit}"
 
 
-def _machine() -> int | None:
+def _machine() -> int:
     """What Linux says is available without swapping."""
-    try:
-        return 1024 * _field(_MEMORY, "MemAvailable:")
-    except (OSError, ValueError):
-        return None
+    return 1024 * _field(_MEMORY, "MemAvailable:")
 
 
-def _container() -> int | None:
-    """What the limit of this process's control group leaves, if there is one."""
-    try:
-        path = _GROUP.read_text().rpartition("0::/")[2].strip()
-        folder = _GROUPS / path if (_GROUPS / path / "memory.max").exists() else _GROUPS
-        limit, used = (int((folder / f"memory.{name}").read_text()) for name in ("max", "current"))
-        # Files that were read lately count as used, but give way.
-        return limit - used + _field(folder / "memory.stat", "inactive_file")
-    except (OSError, ValueError):
-        return None
+def _container() -> int:
+    """What the limit of this process's control group leaves."""
+    path = _GROUP.read_text().rpartition("0::/")[2].strip()
+    folder = _GROUPS / path if (_GROUPS / path / "memory.max").exists() else _GROUPS
+    limit, used = (int((folder / f"memory.{name}").read_text()) for name in ("max", "current"))
+    # Files that were read lately count as used, but give way.
+    return limit - used + _field(folder / "memory.stat", "inactive_file")
 
 
 def _field(file: Path, name: str) -> int:

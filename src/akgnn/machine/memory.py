@@ -101,9 +101,10 @@ class _Counting(TorchDispatchMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         out = func(*args, **(kwargs or {}))
-        given = {id(t.untyped_storage()) for t in tree_iter((args, kwargs)) if _is_tensor(t)}
+        leaves = tree_iter((args, kwargs))
+        given = {id(t.untyped_storage()) for t in leaves if isinstance(t, Tensor)}
         for tensor in tree_iter(out):
-            if _is_tensor(tensor) and id(tensor.untyped_storage()) not in given:
+            if isinstance(tensor, Tensor) and id(tensor.untyped_storage()) not in given:
                 self._add(tensor.untyped_storage())
         return out
 
@@ -118,7 +119,3 @@ class _Counting(TorchDispatchMode):
 
     def _free(self, key: int) -> None:
         self.now -= self.alive.pop(key, 0)
-
-
-def _is_tensor(value: object) -> bool:
-    return isinstance(value, Tensor)

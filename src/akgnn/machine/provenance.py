@@ -43,18 +43,10 @@ def run_versions() -> dict[str, str]:
 
 
 def _git_commit() -> str:
-    folder = Path(__file__).parent
-    command = [
-        "git",
-        "-C",
-        str(folder),
-        "describe",
-        "--always",
-        "--dirty",
-        "--abbrev=12",
-        "--exclude=*",
-    ]
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    here = Path(__file__).parent
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=10).stdout.strip()
+        done = subprocess.run(command, cwd=here, capture_output=True, text=True, timeout=10)
+        return done.stdout.strip()
     except (OSError, subprocess.TimeoutExpired):
         return ""

@@ -129,6 +129,19 @@ class AdaptiveNetwork(nn.Module, ABC):
     transforms: nn.ModuleList
 
     @abstractmethod
+    def _embed(
+        self,
+        x: Tensor | CSR,
+        graph: Graph | Tensor,
+        edge_weight: Tensor | None,
+        noise: Noise | None,
+    ) -> Tensor:
+        """What the classifier sees, from features whose nodes were dropped."""
+
+    @abstractmethod
+    def signals(self, x: Tensor | CSR, graph: Graph | Tensor) -> list[Tensor]:
+        """H^(0) … H^(K) in evaluation mode: what enters the layers, and what each makes."""
+
     def embed(
         self,
         x: Tensor | CSR,
@@ -138,10 +151,9 @@ class AdaptiveNetwork(nn.Module, ABC):
         edge_weight: Tensor | None = None,
     ) -> Tensor:
         """What the classifier sees, shape (nodes, channels); arguments as for `forward`."""
-
-    @abstractmethod
-    def signals(self, x: Tensor | CSR, graph: Graph | Tensor) -> list[Tensor]:
-        """H^(0) … H^(K) in evaluation mode: what enters the layers, and what each makes."""
+        noise = noise_in(self, noise)
+        graph, edge_weight = self._edges(graph, edge_weight, x)
+        return self._embed(self.drop_nodes(x, noise), graph, edge_weight, noise)
 
     def forward(
         self,

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from akgnn.csr import CSR
 from akgnn.graph import Graph
 from akgnn.layers.ak_conv import AKConv, Form
-from akgnn.layers.dropout import Dropout, mask_keys, noise_in
+from akgnn.layers.dropout import Dropout, mask_keys
 from akgnn.layers.linear import Initialisation
 from akgnn.models.adaptive_network import Activation, AdaptiveNetwork, AKGNNSettings
 from akgnn.ops.adaptive_chain import adaptive_chain
@@ -68,18 +68,15 @@ class AKGNN(AdaptiveNetwork):
         )
         self._add_layers(self.readout.width(num_layers, hidden_channels), out_channels, generator)
 
-    def embed(
+    def _embed(
         self,
         x: Tensor | CSR,
         graph: Graph | Tensor,
-        noise: Noise | None = None,
-        *,
-        edge_weight: Tensor | None = None,
+        edge_weight: Tensor | None,
+        noise: Noise | None,
     ) -> Tensor:
-        """READOUT(H^(1), …, H^(K)), which the classifier sees; arguments as for `forward`."""
-        noise = noise_in(self, noise)
-        graph, edge_weight = self._edges(graph, edge_weight, x)
-        h = self.transforms[0](self.drop_input(self.drop_nodes(x, noise), noise))
+        """READOUT(H^(1), …, H^(K))."""
+        h = self.transforms[0](self.drop_input(x, noise))
         if self.settings.share_weights:
             h = self.drop_transform(self.activate(h), noise)
         if self.settings.is_chain and isinstance(graph, Graph):

@@ -9,7 +9,6 @@ from akgnn.csr import CSR
 from akgnn.graph import Graph
 from akgnn.layers.ak_conv import Form
 from akgnn.layers.batch_norm import BatchNorm
-from akgnn.layers.dropout import noise_in
 from akgnn.layers.linear import Initialisation, Linear, multiply
 from akgnn.models.adaptive_network import Activation, AdaptiveNetwork, AKGNNSettings
 from akgnn.ops.dropout import Noise
@@ -70,21 +69,14 @@ class AKGNNGrand(AdaptiveNetwork):
         )
         self._add_layers(hidden_channels, out_channels, generator)
 
-    def embed(
+    def _embed(
         self,
         x: Tensor | CSR,
         graph: Graph | Tensor,
-        noise: Noise | None = None,
-        *,
-        edge_weight: Tensor | None = None,
+        edge_weight: Tensor | None,
+        noise: Noise | None,
     ) -> Tensor:
-        """The transform of READOUT(H^(0), …, H^(K)), which the classifier sees.
-
-        Arguments as for `forward`.
-        """
-        noise = noise_in(self, noise)
-        graph, edge_weight = self._edges(graph, edge_weight, x)
-        x = self.drop_nodes(x, noise)
+        """The transform of READOUT(H^(0), …, H^(K))."""
         if self._commutes(noise):
             # The same with the product X W* first: fewer channels to propagate.
             weight, bias = self._folded_transform()

@@ -187,7 +187,9 @@ class GPRGNN(nn.Module):
         sizes = in_channels, hidden_channels, out_channels
         self.mlp = MLP(*sizes, num_layers=2, dropout=dropout, generator=generator)
         self.drop_propagation = Dropout(propagation_dropout, DropoutKey.PROPAGATION)
-        self.gamma = nn.Parameter(torch.tensor(pagerank_weights(self.settings.alpha, num_layers)))
+        alpha = self.settings.alpha
+        before_last = [alpha * (1 - alpha) ** k for k in range(num_layers)]
+        self.gamma = nn.Parameter(torch.tensor([*before_last, (1 - alpha) ** num_layers]))
 
     @property
     def first_layer(self) -> nn.Module:
@@ -204,8 +206,3 @@ class GPRGNN(nn.Module):
             h = adaptive_propagate(graph, h, 1.0)
             z = z + weight * h
         return z
-
-
-def pagerank_weights(alpha: float, steps: int) -> list[float]:
-    """Weights of 0 to K propagations in personalised PageRank cut off after K."""
-    return [alpha * (1 - alpha) ** k for k in range(steps)] + [(1 - alpha) ** steps]

@@ -16,10 +16,11 @@ from torch.autograd.graph import increment_version
 
 from akgnn.graph import Graph
 from akgnn.hashing import Key
-from akgnn.ops import launch
+from akgnn.ops import triton_ops as ops
 from akgnn.ops.adaptive_chain import ChainReadout
 from akgnn.ops.inputs import Normalisation, Weight, num_groups
-from akgnn.ops.launch import Adjacency, Mask, Scalars
+from akgnn.ops.launch import Adjacency, Mask, Scalars, enter
+from akgnn.ops.triton_gather import blocks, row_grid, summed_rows
 
 
 def fused_chain(
@@ -53,18 +54,6 @@ def _scalar_block(weight: Weight, replicas: int, groups: int, device: torch.devi
     return weight.reshape(-1, num_groups(weight)).float().expand(replicas, groups)
 
 
-def _adjacencies(graph: Graph, form: Normalisation) -> tuple[Adjacency, Adjacency]:
-    degree = graph.degree.float()
-    there = Adjacency(graph.adjacency, degree, form)
-    back = there if form == "sym" else Adjacency(graph.transpose.adjacency, degree, form)
-    return there, back
-
-
-def _scalars(a: Tensor, w: Tensor) -> Scalars:
-    # A copy: a weight that is changed in place later must not change the backward pass.
-    return Scalars(*(x.detach().to(torch.float32, copy=True).contiguous() for x in (a, w)))
-
-
 @dataclass(frozen=True)
 class _Chain:
     """The settings of a chain."""
@@ -95,12 +84,18 @@ class _ChainFunction(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, chain: _Chain, h: Tensor, a: Tensor, w: Tensor) -> Tensor:
-        there, back = _adjacencies(chain.graph, chain.form)
-        layers = [_scalars(*weights) for weights in zip(a, w, strict=True)]
+        graph, form, degree = chain.graph, chain.form, chain.graph.degree.float()
+        there = Adjacency(graph.adjacency, degree, form)
+        back = there if form == "sym" else Adjacency(graph.transpose.adjacency, degree, form)
+        # Copies: a weight that is changed in place later must not change the backward pass.
+        layers = [
+            Scalars(*(x.detach().to(torch.float32, copy=True).contiguous() for x in weights))
+            for weights in zip(a, w, strict=True)
+        ]
         ctx.chain, ctx.there, ctx.back, ctx.layers = chain, there, back, layers
         last = len(layers)
         ctx.every = math.ceil(math.sqrt(last)) if chain.recompute else 1
-        x = launch.enter(h, there, layers[0]) if chain.form == "sym" else h
+        x = enter(h, there, layers[0]) if chain.form == "sym" else h
         kept, readout = {0: x}, torch.empty_like(h)
         for k in range(1, last + 1):
             x = _layer(ctx, k, x, None if chain.readout == "last" else readout)
@@ -119,31 +114,17 @@ class _ChainFunction(torch.autograd.Function):
         last = len(layers)
         scale = chain.readout_scale(last)
         kept = dict(zip(ctx.numbers, ctx.saved_tensors, strict=True)) if ctx.learns else {}
-        x = launch.enter(
+        x = enter(
             grad, ctx.back, layers[-1], backward=True, mask=chain.mask(last - 1), factor=scale
         )
         all_sums = []
         for k in range(last, 0, -1):
-            saved = into = None
+            saved = None
             if ctx.learns:
                 if k not in kept or k - 1 not in kept:
                     _fill(ctx, kept, k)
                 saved = kept[k - 1], kept.pop(k)
-                # What the chain gave out is not for it to write over.
-                into = saved[1] if k < last or chain.readout != "last" else None
-            x, sums = launch.step_backward(
-                ctx.back,
-                x,
-                layers[k - 1],
-                saved,
-                saved_out_for=layers[k] if k < last else None,
-                kept_scale=chain.kept_scale,
-                grad_readout=grad if k > 1 and chain.readout != "last" else None,
-                readout_scale=scale,
-                last=layers[k - 2] if k > 1 else None,
-                last_mask=chain.mask(k - 2) if k > 1 else None,
-                into=into,
-            )
+            x, sums = _layer_backward(ctx, k, x, saved, None if chain.readout == "last" else grad)
             if sums is not None:
                 all_sums.append(sums)
         if not ctx.learns:
@@ -157,27 +138,90 @@ class _ChainFunction(torch.autograd.Function):
                 if number not in (0, given_out)
             ]
         )
-        pairs = [
-            launch.scalar_gradients(sums, scalars)
-            for sums, scalars in zip(reversed(all_sums), layers, strict=True)
-        ]
-        grad_a, grad_w = (torch.stack(grads) for grads in zip(*pairs, strict=True))
-        return None, x, grad_a, grad_w
+        sums = torch.stack(all_sums[::-1])
+        sign = torch.stack([scalars.w.sign() for scalars in layers])
+        return None, x, sums[..., 0], sums[..., 1] - sign * sums[..., 2]
 
 
 def _layer(ctx: Any, k: int, x: Tensor, readout: Tensor | None) -> Tensor:
-    """The result x_k of layer k from x_k-1."""
+    """The result x_k of layer k from x_k-1; before it is scaled, it is added to the readout."""
     chain, layers = ctx.chain, ctx.layers
-    return launch.step_forward(
-        ctx.there,
+    _, num_nodes, width = x.shape
+    groups = layers[0].a.size(1)
+    out = torch.empty_like(x)
+    ops.forward[row_grid(x, groups)](
         x,
+        out,
+        readout,
+        summed_rows(ctx.there.matrix, x),
+        ctx.there.degree,
         layers[k - 1],
-        scales_for=layers[k] if k < len(layers) else None,
-        mask=chain.mask(k - 1),
-        readout=readout,
-        readout_scale=chain.readout_scale(len(layers)),
-        starts_readout=k == 1,
+        layers[k] if k < len(layers) else None,
+        chain.mask(k - 1),
+        chain.readout_scale(len(layers)),
+        num_nodes,
+        width,
+        groups,
+        SYMMETRIC=chain.form == "sym",
+        STARTS_READOUT=k == 1,
+        **blocks(x, groups),
     )
+    return out
+
+
+def _layer_backward(
+    ctx: Any,
+    k: int,
+    grad: Tensor,
+    saved: tuple[Tensor, Tensor] | None,
+    grad_readout: Tensor | None,
+) -> tuple[Tensor, Tensor | None]:
+    """From the gradient of x_k before its dropout that of x_k-1 before its own.
+
+    Args:
+        ctx: Of the chain.
+        k: The layer, counted from 1.
+        grad: With the backward entry scaling of the layer, contiguous.
+        saved: x_k-1 and x_k, if the scalars learn.
+        grad_readout: The gradient of the readout, which x_k-1 is part of.
+
+    Returns:
+        The gradient, with the backward entry scaling of the layer before; and for each block of
+        scalars three sums: the gradient of a, that of w with c held fixed, and what passes
+        through c to |w|.
+    """
+    chain, layers, last = ctx.chain, ctx.layers, len(ctx.layers)
+    replicas, num_nodes, width = grad.shape
+    groups = layers[0].a.size(1)
+    h, out = saved or (None, None)
+    # What the chain gave out is not for it to write over.
+    given_out = k == last and chain.readout == "last"
+    result = torch.empty_like(grad) if out is None or given_out else out
+    grid = row_grid(grad, groups)
+    shape = (replicas, groups, grid[1] * num_nodes, 3)
+    dots = torch.empty(shape, dtype=torch.float32, device=grad.device) if saved else None
+    ops.backward[grid](
+        grad,
+        h,
+        out,
+        grad_readout if k > 1 else None,
+        result,
+        dots,
+        summed_rows(ctx.back.matrix, grad),
+        ctx.back.degree,
+        layers[k - 1],
+        layers[k] if k < last else None,
+        layers[k - 2] if k > 1 else None,
+        chain.mask(k - 2) if k > 1 else None,
+        chain.kept_scale,
+        chain.readout_scale(last),
+        num_nodes,
+        width,
+        groups,
+        SYMMETRIC=chain.form == "sym",
+        **blocks(grad, groups),
+    )
+    return result, None if dots is None else dots.sum(2)
 
 
 def _fill(ctx: Any, kept: dict[int, Tensor], k: int) -> None:

@@ -68,14 +68,7 @@ class _Mirrored(torch.autograd.Function):
 
 @dataclass(frozen=True, eq=False)
 class ListedPairs:
-    """The edges of a graph and some other pairs.
-
-    Attributes:
-        row: The first node of each pair.
-        col: The second node of each pair, of a higher number.
-        edges: The positions of the graph's edges.
-        num_nodes: Number of nodes.
-    """
+    """The edges of a graph, at the positions `edges`, and some other pairs; row is below col."""
 
     row: Tensor
     col: Tensor

@@ -6,7 +6,7 @@ Below the ops stands how their work is shared out among programs.
 no more time than its share of the edges. Every sum has a fixed order: results repeat bit by bit.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -22,23 +22,32 @@ ENTRIES_AT_ONCE = 4
 SEGMENT_BYTES_AT_ONCE = 2048
 
 
+class Rows(NamedTuple):
+    """The rows of a matrix, and what is known of their sums, as programs are given them.
+
+    Attributes:
+        order: In which order programs take the rows.
+        rowptr: Where the entries of each row begin.
+        col: The column of each entry.
+        value: The entries; None where all are 1.
+        segment_ptr: Where the segments of each row begin; None where no row is long.
+        segment_sums: Sums of long rows at their first segment, (replicas, segments, channels).
+        num_segments: How many segments there are.
+    """
+
+    order: Tensor
+    rowptr: Tensor
+    col: Tensor
+    value: Tensor | None
+    segment_ptr: Tensor | None = None
+    segment_sums: Tensor | None = None
+    num_segments: int = 0
+
+
 @triton.jit
-def _gathered(
-    x,
-    col,
-    value,
-    start,
-    stop,
-    width,
-    channel,
-    is_channel,
-    HAS_VALUE: tl.constexpr,
-    BLOCK_R: tl.constexpr,
-    BLOCK_E: tl.constexpr,
-    BLOCK_C: tl.constexpr,
-):
+def _gathered(x, col, value, start, stop, width, channel, is_channel, BLOCK_E: tl.constexpr):
     """For several ranges of entries at once, the sums of the rows of `x` that they name."""
-    total = tl.zeros([BLOCK_R, BLOCK_E, BLOCK_C], tl.float32)
+    total = tl.zeros([start.shape[0], BLOCK_E, channel.shape[0]], tl.float32)
     for first in range(0, tl.max(stop - start, 0), BLOCK_E):
         entry = start[:, None] + first + tl.arange(0, BLOCK_E)[None, :]
         is_entry = entry < stop[:, None]
@@ -48,7 +57,7 @@ def _gathered(
             mask=is_entry[:, :, None] & is_channel[None, None, :],
             other=0.0,
         ).to(tl.float32)
-        if HAS_VALUE:
+        if value is not None:
             part *= tl.load(value + entry, mask=is_entry, other=0.0).to(tl.float32)[:, :, None]
         total += part
     return tl.sum(total, 1)
@@ -82,7 +91,6 @@ def sum_segments(
     num_nodes,
     width,
     num_segments,
-    HAS_VALUE: tl.constexpr,
     BLOCK_R: tl.constexpr,
     BLOCK_E: tl.constexpr,
     BLOCK_C: tl.constexpr,
@@ -100,10 +108,7 @@ def sum_segments(
         width,
         channel,
         is_channel,
-        HAS_VALUE,
-        BLOCK_R,
         BLOCK_E,
-        BLOCK_C,
     )
     index = (replica * num_segments + segment)[:, None] * width + channel[None, :]
     tl.store(out + index, total, mask=is_segment[:, None] & is_channel[None, :])
@@ -129,60 +134,46 @@ def sum_long_rows(
 
 @triton.jit
 def row_sums(
-    x,
-    rowptr,
-    col,
-    value,
-    row,
-    is_row,
-    width,
-    channel,
-    is_channel,
-    segment_ptr,
-    long_sums,
-    HAS_VALUE: tl.constexpr,
-    HAS_SEGMENTS: tl.constexpr,
-    BLOCK_R: tl.constexpr,
-    BLOCK_E: tl.constexpr,
-    BLOCK_C: tl.constexpr,
+    x, rows, replica, row, is_row, num_nodes, width, channel, is_channel, BLOCK_E: tl.constexpr
 ):
     """The sums over some rows; those of long rows are there already."""
-    start = tl.load(rowptr + row, mask=is_row, other=0)
-    stop = tl.load(rowptr + row + 1, mask=is_row, other=0)
-    if HAS_SEGMENTS:
-        first = tl.load(segment_ptr + row, mask=is_row, other=0).to(tl.int64)
-        is_long = tl.load(segment_ptr + row + 1, mask=is_row, other=0) > first
+    start = tl.load(rows.rowptr + row, mask=is_row, other=0)
+    stop = tl.load(rows.rowptr + row + 1, mask=is_row, other=0)
+    if rows.segment_ptr is not None:
+        first = tl.load(rows.segment_ptr + row, mask=is_row, other=0).to(tl.int64)
+        is_long = tl.load(rows.segment_ptr + row + 1, mask=is_row, other=0) > first
         stop = tl.where(is_long, start, stop)
-    total = _gathered(
-        x, col, value, start, stop, width, channel, is_channel, HAS_VALUE, BLOCK_R, BLOCK_E, BLOCK_C
-    )
-    if HAS_SEGMENTS:
+    x += replica * num_nodes * width
+    total = _gathered(x, rows.col, rows.value, start, stop, width, channel, is_channel, BLOCK_E)
+    if rows.segment_ptr is not None:
+        long_sums = rows.segment_sums + replica * rows.num_segments * width
         index = long_sums + first[:, None] * width + channel[None, :]
         total += tl.load(index, mask=is_long[:, None] & is_channel[None, :], other=0.0)
     return total
 
 
-def segment_sums(matrix: CSR, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Where each row's segments begin, and the sums of long rows at their first; else empty."""
+def summed_rows(matrix: CSR, x: Tensor) -> Rows:
+    """The rows of a matrix, with the sums of the rows of `x` that long ones name."""
     replicas, num_nodes, width = x.shape
-    segments = matrix.pattern.segments
-    number = 0 if segments is None else segments.start.numel()
-    sums = torch.empty((replicas, number, width), dtype=torch.float32, device=x.device)
+    pattern = matrix.pattern
+    rows = Rows(pattern.order, pattern.rowptr, pattern.col, matrix.value)
+    segments = pattern.segments
     if segments is None:
-        return matrix.pattern.rowptr, sums
+        return rows
+    number = segments.start.numel()
+    sums = torch.empty((replicas, number, width), dtype=torch.float32, device=x.device)
     block_c = block_c_of(width)
     channels = channel_grid(width, replicas, 1)
     sum_segments[(number, *channels)](
         x,
         sums,
-        matrix.pattern.col,
-        x if matrix.value is None else matrix.value,
+        rows.col,
+        rows.value,
         segments.start,
         segments.stop,
         num_nodes,
         width,
         number,
-        HAS_VALUE=matrix.value is not None,
         BLOCK_R=1,
         BLOCK_E=SEGMENT_BYTES_AT_ONCE // (block_c * x.element_size()),
         BLOCK_C=block_c,
@@ -191,15 +182,14 @@ def segment_sums(matrix: CSR, x: Tensor) -> tuple[Tensor, Tensor]:
     sum_long_rows[(segments.rows.numel(), *channels)](
         sums, segments.rows, segments.ptr, number, width, BLOCK_S=16, BLOCK_C=block_c
     )
-    return segments.ptr, sums
+    return rows._replace(segment_ptr=segments.ptr, segment_sums=sums, num_segments=number)
 
 
-def blocks(matrix: CSR, x: Tensor, groups: int) -> dict[str, Any]:
+def blocks(x: Tensor, groups: int) -> dict[str, Any]:
     """The sizes that a program is compiled for."""
     group_width = x.size(2) // groups
     block_r, block_e = _block_rows(x, group_width)
     return {
-        "HAS_VALUE": matrix.value is not None,
         "BLOCK_R": block_r,
         "BLOCK_E": block_e,
         "BLOCK_C": block_c_of(group_width),

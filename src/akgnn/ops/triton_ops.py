@@ -34,15 +34,15 @@ def _finalised(word):
 
 
 @triton.jit
-def _factors(key, node, channel, channels, dropped, kept_scale):
-    """0 where a value is dropped and `kept_scale` elsewhere, for one node."""
+def _factors(key, node, channel, channels, mask):
+    """0 where a value is dropped and the mask's `kept_scale` elsewhere, for one node."""
     counter = node * ((channels + 3) // 4) + channel // 4
     position = _finalised(counter.to(tl.uint64) * _INCREMENT)
     bits = key.to(tl.uint64, bitcast=True)
     word = (position ^ bits) * (_finalised(bits + _INCREMENT) | 1)
     word = word ^ (word >> 32)
     lane = (word >> ((channel % 4) * 16).to(tl.uint64)) & 0xFFFF
-    return tl.where((lane ^ 0x8000).to(tl.int32) >= dropped, kept_scale, 0.0)
+    return tl.where((lane ^ 0x8000).to(tl.int32) >= mask.dropped, mask.kept_scale, 0.0)
 
 
 @triton.jit
@@ -68,31 +68,16 @@ def forward(
     x,
     out,
     readout,
-    order,
-    rowptr,
-    col,
-    value,
-    segment_ptr,
-    segment_sums,
+    rows,
     degree,
-    a_at,
-    w_at,
-    next_a_at,
-    next_w_at,
-    key_at,
-    dropped,
-    kept_scale,
+    layer,
+    following,
+    mask,
     readout_scale,
     num_nodes,
-    num_segments,
     width,
     groups,
     SYMMETRIC: tl.constexpr,
-    SCALES_NEXT: tl.constexpr,
-    HAS_VALUE: tl.constexpr,
-    HAS_SEGMENTS: tl.constexpr,
-    DROPS: tl.constexpr,
-    HAS_READOUT: tl.constexpr,
     STARTS_READOUT: tl.constexpr,
     BLOCK_R: tl.constexpr,
     BLOCK_E: tl.constexpr,
@@ -100,27 +85,10 @@ def forward(
 ):
     """One layer: gather, scale, add the own signal, drop, read out, scale for the next layer."""
     block, replica, channel, is_channel = block_of_channels(width, groups, BLOCK_C)
-    row, is_row = rows_of(order, num_nodes, BLOCK_R)
-    total = row_sums(
-        x + replica * num_nodes * width,
-        rowptr,
-        col,
-        value,
-        row,
-        is_row,
-        width,
-        channel,
-        is_channel,
-        segment_ptr,
-        segment_sums + replica * num_segments * width,
-        HAS_VALUE,
-        HAS_SEGMENTS,
-        BLOCK_R,
-        BLOCK_E,
-        BLOCK_C,
-    )
-    a = tl.load(a_at + block)
-    w = tl.load(w_at + block)
+    row, is_row = rows_of(rows.order, num_nodes, BLOCK_R)
+    total = row_sums(x, rows, replica, row, is_row, num_nodes, width, channel, is_channel, BLOCK_E)
+    a = tl.load(layer.a + block)
+    w = tl.load(layer.w + block)
     d = tl.load(degree + row, mask=is_row, other=1.0)
     inverse, takes_part = _inverse(d, a, w)
     entry = _entry(inverse, SYMMETRIC, False)
@@ -130,16 +98,16 @@ def forward(
     is_value = is_row[:, None] & is_channel[None, :]
     h = tl.load(x + index, mask=is_value, other=0.0).to(tl.float32)
     result = own[:, None] * h + left[:, None] * total
-    if DROPS:
-        key = tl.load(key_at + replica)
-        result *= _factors(key, row[:, None], channel[None, :], width, dropped, kept_scale)
-    if HAS_READOUT:
+    if mask is not None:
+        key = tl.load(mask.keys + replica)
+        result *= _factors(key, row[:, None], channel[None, :], width, mask)
+    if readout is not None:
         read = readout_scale * result
         if not STARTS_READOUT:
             read += tl.load(readout + index, mask=is_value, other=0.0).to(tl.float32)
         tl.store(readout + index, read, mask=is_value)
-    if SCALES_NEXT:
-        next_inverse, _ = _inverse(d, tl.load(next_a_at + block), tl.load(next_w_at + block))
+    if following is not None:
+        next_inverse, _ = _inverse(d, tl.load(following.a + block), tl.load(following.w + block))
         result *= _entry(next_inverse, SYMMETRIC, False)[:, None]
     tl.store(out + index, result, mask=is_value)
 
@@ -152,62 +120,30 @@ def backward(
     grad_readout,
     result_at,
     dots,
-    order,
-    rowptr,
-    col,
-    value,
-    segment_ptr,
-    segment_sums,
+    rows,
     degree,
-    a_at,
-    w_at,
-    next_a_at,
-    next_w_at,
-    last_a_at,
-    last_w_at,
-    key_at,
-    dropped,
+    layer,
+    following,
+    before,
+    mask,
     kept_scale,
     readout_scale,
     num_nodes,
-    num_segments,
     width,
     groups,
     SYMMETRIC: tl.constexpr,
-    OUT_IS_SCALED: tl.constexpr,
-    SCALES_LAST: tl.constexpr,
-    HAS_VALUE: tl.constexpr,
-    HAS_SEGMENTS: tl.constexpr,
-    DROPS: tl.constexpr,
-    HAS_READOUT: tl.constexpr,
-    LEARNS: tl.constexpr,
     BLOCK_R: tl.constexpr,
     BLOCK_E: tl.constexpr,
     BLOCK_C: tl.constexpr,
 ):
     """Backward: gather, scale, take dot products, add the readout's gradient, drop, scale."""
     block, replica, channel, is_channel = block_of_channels(width, groups, BLOCK_C)
-    row, is_row = rows_of(order, num_nodes, BLOCK_R)
+    row, is_row = rows_of(rows.order, num_nodes, BLOCK_R)
     total = row_sums(
-        grad + replica * num_nodes * width,
-        rowptr,
-        col,
-        value,
-        row,
-        is_row,
-        width,
-        channel,
-        is_channel,
-        segment_ptr,
-        segment_sums + replica * num_segments * width,
-        HAS_VALUE,
-        HAS_SEGMENTS,
-        BLOCK_R,
-        BLOCK_E,
-        BLOCK_C,
+        grad, rows, replica, row, is_row, num_nodes, width, channel, is_channel, BLOCK_E
     )
-    a = tl.load(a_at + block)
-    w = tl.load(w_at + block)
+    a = tl.load(layer.a + block)
+    w = tl.load(layer.w + block)
     d = tl.load(degree + row, mask=is_row, other=1.0)
     inverse, takes_part = _inverse(d, a, w)
     own = tl.where(takes_part, a * inverse, 1.0)
@@ -218,14 +154,15 @@ def backward(
     if SYMMETRIC:
         total *= tl.where(takes_part, tl.sqrt(inverse), 0.0)[:, None]
     result = own[:, None] * g + w * total
-    if LEARNS:
+    if dots is not None:
         h = tl.load(h_at + index, mask=is_value, other=0.0).to(tl.float32)
         h = h / _entry(inverse, SYMMETRIC, False)[:, None]
         out = tl.load(out_at + index, mask=is_value, other=0.0).to(tl.float32)
         # What was dropped is 0 in both; what was kept was scaled in both, once too often.
         through_c = tl.sum(out * g, 1) / kept_scale
-        if OUT_IS_SCALED:
-            next_inverse, _ = _inverse(d, tl.load(next_a_at + block), tl.load(next_w_at + block))
+        if following is not None:
+            next_a, next_w = tl.load(following.a + block), tl.load(following.w + block)
+            next_inverse, _ = _inverse(d, next_a, next_w)
             through_c = through_c / _entry(next_inverse, SYMMETRIC, False)
         if SYMMETRIC:
             through_c = (through_c + tl.sum(h * result, 1)) / 2
@@ -236,14 +173,14 @@ def backward(
         tl.store(dots + number * 3, for_a, mask=is_row)
         tl.store(dots + number * 3 + 1, for_w, mask=is_row)
         tl.store(dots + number * 3 + 2, d * through_c, mask=is_row)
-    if HAS_READOUT:
+    if grad_readout is not None:
         more = tl.load(grad_readout + index, mask=is_value, other=0.0).to(tl.float32)
         result += readout_scale * more
-    if DROPS:
-        key = tl.load(key_at + replica)
-        result *= _factors(key, row[:, None], channel[None, :], width, dropped, kept_scale)
-    if SCALES_LAST:
-        last_inverse, _ = _inverse(d, tl.load(last_a_at + block), tl.load(last_w_at + block))
+    if mask is not None:
+        key = tl.load(mask.keys + replica)
+        result *= _factors(key, row[:, None], channel[None, :], width, mask)
+    if before is not None:
+        last_inverse, _ = _inverse(d, tl.load(before.a + block), tl.load(before.w + block))
         result *= _entry(last_inverse, SYMMETRIC, True)[:, None]
     tl.store(result_at + index, result, mask=is_value)
 
@@ -253,19 +190,14 @@ def enter(
     x,
     out,
     degree,
-    a_at,
-    w_at,
-    key_at,
-    dropped,
-    kept_scale,
+    layer,
+    mask,
     factor,
     num_nodes,
     width,
     groups,
-    SCALES: tl.constexpr,
     SYMMETRIC: tl.constexpr,
     BACKWARD: tl.constexpr,
-    DROPS: tl.constexpr,
     BLOCK_R: tl.constexpr,
     BLOCK_C: tl.constexpr,
 ):
@@ -276,11 +208,11 @@ def enter(
     is_value = is_row[:, None] & is_channel[None, :]
     index = (replica * num_nodes + row)[:, None] * width + channel[None, :]
     result = tl.load(x + index, mask=is_value, other=0.0).to(tl.float32) * factor
-    if DROPS:
-        key = tl.load(key_at + replica)
-        result *= _factors(key, row[:, None], channel[None, :], width, dropped, kept_scale)
-    if SCALES:
+    if mask is not None:
+        key = tl.load(mask.keys + replica)
+        result *= _factors(key, row[:, None], channel[None, :], width, mask)
+    if layer is not None:
         d = tl.load(degree + row, mask=is_row, other=1.0)
-        inverse, _ = _inverse(d, tl.load(a_at + block), tl.load(w_at + block))
+        inverse, _ = _inverse(d, tl.load(layer.a + block), tl.load(layer.w + block))
         result *= _entry(inverse, SYMMETRIC, BACKWARD)[:, None]
     tl.store(out + index, result, mask=is_value)

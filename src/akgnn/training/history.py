@@ -55,7 +55,7 @@ class History:
     def append(self, **row: Any) -> None:
         """Add one epoch: a value for every column that has to have one."""
         epoch = len(self)
-        known = self._columns()
+        known = self.to_dict()
         for name in row.keys() - known.keys():
             # A run that was begun without the column goes on without it.
             known[name] = self.scores.setdefault(name, []) if not epoch else []
@@ -69,7 +69,7 @@ class History:
     def row(self, epoch: int) -> dict[str, Any]:
         """One epoch, counted from 0, by the names of the columns that have an entry for it."""
         return {
-            name: column[epoch] for name, column in self._columns().items() if epoch < len(column)
+            name: column[epoch] for name, column in self.to_dict().items() if epoch < len(column)
         }
 
     def of_restart(self, number: int) -> "History":
@@ -77,14 +77,15 @@ class History:
         epochs = [epoch for epoch, start in enumerate(self.start) if start == number]
         columns = {
             name: [column[epoch] for epoch in epochs] if column else []
-            for name, column in self._columns().items()
+            for name, column in self.to_dict().items()
             if name != "start"
         }
         return History._of(columns)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, list[Any]]:
         """The columns by name."""
-        return self._columns()
+        own = {name: column for name, column in vars(self).items() if name != "scores"}
+        return {**own, **self.scores}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "History":
@@ -110,7 +111,3 @@ class History:
         own = {name: columns[name] for name in vars(cls()) if name in columns}
         others = {name: column for name, column in columns.items() if name not in own and column}
         return cls(**own, scores=others)
-
-    def _columns(self) -> dict[str, list[Any]]:
-        own = {name: column for name, column in vars(self).items() if name != "scores"}
-        return {**own, **self.scores}

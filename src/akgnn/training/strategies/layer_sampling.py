@@ -50,6 +50,7 @@ class LayerSampling:
         """One loss a batch of training nodes."""
         if not isinstance(model, GCN) or len(model.layers) != 2:
             raise SettingsError("Layer sampling is written for a GCN of two layers.")
+        bottom, top = (cast(GCNConv, layer) for layer in model.layers)
         matrix = data.graph.renormalised
         q = importance(matrix)
         train = data.split.train
@@ -60,7 +61,9 @@ class LayerSampling:
             sample = draw(q, self.settings.sample_size, noise.key(DropoutKey.BATCH_NODES + number))
             # Other masks in every batch of the epoch.
             own = Noise(noise.key(DropoutKey.BATCH_SEED + number), noise.step)
-            logits = _sampled_forward(model, data, own, matrix, batch, sample, q)
+            h = F.relu(bottom(model.drops[0](data.x, own), data.graph))
+            h = model.drops[1](h, own)[sample]
+            logits = estimate_rows(matrix, batch, sample, q) @ top.linear(h) + top.bias
             yield cross_entropy(logits, data.y[batch], data.class_weight)
 
 
@@ -89,19 +92,3 @@ def estimate_rows(matrix: CSR, rows: Tensor, sample: Tensor, q: Tensor) -> Tenso
         entries = slice(int(rowptr[row]), int(rowptr[row + 1]))
         dense[index, matrix.pattern.col[entries].long()] = matrix.value[entries]
     return dense[:, sample] / (len(sample) * q[sample])
-
-
-def _sampled_forward(
-    model: GCN,
-    data: NodeData,
-    noise: Noise,
-    matrix: CSR,
-    batch: Tensor,
-    sample: Tensor,
-    q: Tensor,
-) -> Tensor:
-    bottom, top = (cast(GCNConv, layer) for layer in model.layers)
-    h = F.relu(bottom(model.drops[0](data.x, noise), data.graph))
-    h = model.drops[1](h, noise)[sample]
-    logits: Tensor = estimate_rows(matrix, batch, sample, q) @ top.linear(h) + top.bias
-    return logits
