@@ -103,7 +103,11 @@ def test_an_onnx_file_answers_on_any_graph(weighted, tmp_path):
 
 @pytest.mark.parametrize("name", ["gat", "pgso"])
 def test_other_models_as_onnx(name, tmp_path):
+    import onnx
+
     assert export_model(make_model(name), make_data(), tmp_path / "m.onnx", "onnx").graphs == 3
+    # ONNX Runtime adds up a ScatterND from several threads, and loses some of the numbers.
+    assert "ScatterND" not in {node.op_type for node in onnx.load(tmp_path / "m.onnx").graph.node}
 
 
 def test_chebynet_can_be_exported_for_its_own_graph_alone(tmp_path):

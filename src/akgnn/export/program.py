@@ -43,7 +43,7 @@ class EdgeList:
         if weight is None:
             weight = torch.ones_like(target, dtype=torch.float32)
         zeros = torch.zeros(self.num_nodes, dtype=weight.dtype, device=weight.device)
-        return zeros.index_add(0, target, weight)
+        return zeros.scatter_add(0, target, weight)
 
     @cached_property
     def mean_degree(self) -> Tensor:

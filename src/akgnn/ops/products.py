@@ -50,7 +50,8 @@ def neighbour_sum_reference(graph: Graph, h: Tensor) -> Tensor:
     messages = h[source]
     if graph.edge_weight is not None:
         messages = graph.edge_weight.to(h.dtype).unsqueeze(1) * messages
-    return torch.zeros_like(h).index_add(0, target, messages)
+    # Not index_add: ONNX Runtime adds its entries from several threads at once, and loses some.
+    return torch.zeros_like(h).scatter_add(0, target.unsqueeze(1).expand_as(messages), messages)
 
 
 class _NeighbourSum(torch.autograd.Function):
