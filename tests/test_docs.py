@@ -41,8 +41,8 @@ def test_the_example_with_own_tables_runs(capsys):
     example, *_ = re.findall(r"```python\n(.*?)```", text, flags=re.S)
     exec(compile(example, "own-data.md", "exec"), {})
     printed = capsys.readouterr().out
-    assert "NodeData(tables: 40 nodes, 80 edges, 3 features, 2 classes" in printed
-    assert "p0 ['age', 'city=Oslo', 'city=Rome']" in printed
+    assert "NodeData(tables: 40 nodes, 80 edges, 7 features, 2 classes" in printed
+    assert "p0 1 number scaled (5 features), 1 category column (2 features)" in printed
     assert "41 " in printed
 
 

@@ -113,12 +113,15 @@ def test_the_feature_of_the_largest_numbers_is_named():
     data = load_dataset("csbm:num_nodes=60,num_features=2")
     named = SimpleNamespace(feature_names=("age", "year"))
     years = torch.stack([torch.full((60,), 30.0), torch.full((60,), -2024.0)], 1)
-    assert scale_hint(replace(data, x=years)) is None
-    assert scale_hint(replace(data, x=years, recipe=named)) == (
+    plain = TableSettings(prepare="plain")
+    assert scale_hint(replace(data, x=years, tables=plain)) is None
+    assert scale_hint(replace(data, x=years, recipe=named, tables=plain)) == (
         "Column 'year' holds numbers as large as 2,024; networks learn best from numbers of about "
-        "1. --standardise scales them."
+        "1. --prepare auto scales them."
     )
-    assert scale_hint(replace(data, x=years[:, :1], recipe=named)) is None
+    assert scale_hint(replace(data, x=years[:, :1], recipe=named, tables=plain)) is None
+    # Prepared by what they are, only outliers are large, and those are brought near.
+    assert scale_hint(replace(data, x=years, recipe=named, tables=TableSettings())) is None
 
 
 def test_a_number_outside_its_range_is_refused_and_none_is_not():

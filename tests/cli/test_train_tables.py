@@ -244,16 +244,20 @@ def test_numbers_that_are_too_large_are_told_of(data, tmp_path, capsys):
     head, *rows = nodes.read_text().splitlines()
     years = [f"{row},{1990 + number % 20}" for number, row in enumerate(rows)]
     nodes.write_text("\n".join([f"{head},year", *years]) + "\n")
-    assert main(["train", *tables(tmp_path), *columns(), *SMALL]) == 0
+    command = ["train", *tables(tmp_path), *columns(), *SMALL]
+    assert main([*command, "--prepare", "plain"]) == 0
     assert "Column 'year' holds numbers as large as 2,009" in capsys.readouterr().err
-    assert main(["train", *tables(tmp_path), *columns(), *SMALL, "--standardise"]) == 0
-    assert capsys.readouterr().err == ""
+    for more in (["--prepare", "plain", "--standardise"], []):
+        assert main([*command, *more]) == 0
+        assert capsys.readouterr().err == ""
 
 
-def test_own_tables_have_the_preset_that_asks_nothing_of_the_graph(folder, capsys):
+def test_own_tables_have_the_preset_that_suits_their_columns(folder, capsys):
     few = ["--set", "epochs=2", "--json"]
     for more, preset in (
-        ([], "any-graph"),
+        ([], "mixed-columns"),
+        (["--prepare", "plain"], "any-graph"),
+        (["--preset", "any-graph"], "any-graph"),
         (["--model", "sgc"], "paper"),
         (["--preset", "paper"], "paper"),
     ):

@@ -86,7 +86,7 @@ def test_csv_files_and_data_frames_give_the_same_run(files):
     from_files = train(nodes=files / "nodes.csv", edges=str(files / "edges.csv"), **OWN)
     nodes, edges = frames(files)
     from_frames = train(nodes=typed(nodes), edges=edges, **OWN)
-    assert from_files.plan.run.preset == from_frames.plan.run.preset == "any-graph"
+    assert from_files.plan.run.preset == from_frames.plan.run.preset == "mixed-columns"
     assert from_files.plan.data_name == "nodes"
     assert from_files.result.history == from_frames.result.history
     assert from_files.predict().to_csv() == from_frames.predict().to_csv()

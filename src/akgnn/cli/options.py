@@ -32,8 +32,11 @@ Source = Annotated[str | None, _table("Column where an edge starts.  [the first]
 Target = Annotated[str | None, _table("Column where it ends.  [the second]")]
 Weight = Annotated[str | None, _table("Column of edge weights.  [all weigh 1]")]
 Columns = Annotated[str | None, _table("Feature columns, such as 'age,word_*,!word_the'.  [all]")]
+Prepare = Annotated[
+    str | None, _table("auto prepares columns by what they are; plain takes them as is.  [auto]")
+]
 Standardise = Annotated[
-    bool | None, _table("Scale numbers to mean 0, standard deviation 1.", "--standardise")
+    bool | None, _table("Scale all numbers to mean 0, standard deviation 1.", "--standardise")
 ]
 Missing = Annotated[str | None, _table("Missing values: fill or refuse.  [fill]")]
 UnknownIds = Annotated[str | None, _table("Edges to ids without a node: refuse or drop.  [refuse]")]
@@ -144,7 +147,9 @@ def scale_hint(data: "NodeData") -> str | None:
     """A line about the feature with the largest numbers, where they are too large to learn from."""
     from torch import Tensor
 
-    if data.recipe is None or not isinstance(data.x, Tensor):
+    if data.recipe is None or data.tables is None or not isinstance(data.x, Tensor):
+        return None
+    if data.tables.prepare == "auto":
         return None
     largest = data.x.abs().amax(0)
     feature = int(largest.argmax())
@@ -153,5 +158,5 @@ def scale_hint(data: "NodeData") -> str | None:
     name = data.recipe.feature_names[feature]
     return (
         f"Column {name!r} holds numbers as large as {float(largest[feature]):,.6g}; networks learn "
-        "best from numbers of about 1. --standardise scales them."
+        "best from numbers of about 1. --prepare auto scales them."
     )

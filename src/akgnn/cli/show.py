@@ -1,5 +1,6 @@
 """How commands show things: JSON, tables, and what a training came to."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -7,6 +8,7 @@ from akgnn.files import json_text
 
 if TYPE_CHECKING:
     from akgnn.runs.run import DataFacts, Run
+    from akgnn.runs.verdict import Verdict
     from akgnn.tuning.auto import Choice
 
 # More lines than this would hide the rest; `akgnn inspect` has them.
@@ -50,7 +52,7 @@ def numbers(values: Sequence[float], digits: int = 2) -> str:
     return "  ".join(f"{value:.{digits}f}" for value in values)
 
 
-def print_run(run: "Run", device: str) -> None:
+def print_run(run: "Run", device: str, verdict: "Verdict | None" = None) -> None:
     """Print one run for people."""
     from akgnn.training.metrics import METRICS
 
@@ -68,6 +70,8 @@ def print_run(run: "Run", device: str) -> None:
         f"  test log loss   {result.test_log_loss:.3f}    "
         f"(calibration error {result.test_calibration_error:.1f} %)"
     )
+    if verdict is not None:
+        print(f"  most frequent   {_most_frequent(verdict)}")
     if len(run.facts.class_names) == 2:
         print(
             f"  test ROC-AUC    {result.test_roc_auc:.1f} %   "
@@ -86,7 +90,14 @@ def print_run(run: "Run", device: str) -> None:
         print(f"  {name:<{width}} {text}")
 
 
-def print_seeds(runs: Sequence["Run"]) -> None:
+def _most_frequent(verdict: "Verdict") -> str:
+    """What naming one class throughout would come to."""
+    score = verdict.test_most_frequent
+    score = verdict.val_most_frequent if math.isnan(score) else score
+    return f"{score:.1f} %   (always {verdict.most_frequent!r})"
+
+
+def print_seeds(runs: Sequence["Run"], verdict: "Verdict | None" = None) -> None:
     """Print the runs of several seeds, with mean and interval."""
     from akgnn.experiments.statistics import summarise
 
@@ -113,6 +124,8 @@ def print_seeds(runs: Sequence["Run"]) -> None:
         f"{summary['std']:.2f} % over {len(runs)} seeds, "
         f"95 % interval of the mean {low:.2f} to {high:.2f}"
     )
+    if verdict is not None:
+        print(f"most frequent class: {_most_frequent(verdict)}")
     if len(runs[0].facts.class_names) == 2:
         roc_auc = summarise([run.result.test_roc_auc for run in runs])
         low, high = roc_auc.ci95
@@ -259,6 +272,8 @@ def _print_data(run: "Run") -> None:
     from akgnn.report.words import NO_EDGES
 
     print(f"{data_line(run.plan.data_name, run.facts)}; split {run.facts.split}")
+    if run.facts.recipe is not None:
+        print(f"Columns: {run.facts.recipe.in_words}")
     if run.facts.num_edges == 0 and positions_of(run.plan.preset.model):
         print(NO_EDGES)
 

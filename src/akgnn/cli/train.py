@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from akgnn.cli import options
+from akgnn.cli.flags import in_flags
 from akgnn.cli.progress import StopRequests, TrainingProgress
 from akgnn.cli.show import (
     choice_object,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from akgnn.runs.folder import RunFolder
     from akgnn.runs.plan import RunPlan
     from akgnn.runs.run import Run
+    from akgnn.runs.verdict import Verdict
     from akgnn.trackers.tracker import Tracker
     from akgnn.tuning.auto import Choice
 
@@ -52,6 +55,7 @@ def train(
     target: options.Target = None,
     weight: options.Weight = None,
     columns: options.Columns = None,
+    prepare: options.Prepare = None,
     standardise: options.Standardise = None,
     missing: options.Missing = None,
     unknown_ids: options.UnknownIds = None,
@@ -116,6 +120,7 @@ def train(
     _check_options(resume, out, seeds, folds, split, model, checkpoint_seconds, kernel)
     from akgnn.machine.device import choose_device, keep_freed_memory
     from akgnn.runs.train import fold_plans, load_data
+    from akgnn.runs.verdict import verdict_of
 
     run, tables = options.given(context)
     short = [] if kernel is None else [f"kernel={kernel}"]
@@ -146,7 +151,7 @@ def train(
     keep_freed_memory()
     data = load_data(plan, data_root, place, force=force)
     choice = _choose(candidates, data) if candidates else None
-    plan = (plan if choice is None else choice.chosen.plan).with_columns_of(data)
+    plan = (plan if choice is None else choice.chosen.plan).suited_to(data)
     if (hint := options.scale_hint(data)) is not None:
         typer.echo(f"akgnn: {hint}", err=True)
     plans = [plan] if several is None else [plan.with_seed(number) for number in several]
@@ -155,7 +160,11 @@ def train(
         runs = _train(plans, data, folders, folds, resume, checkpoint_seconds, trackers)
     except InterruptedRunError as error:
         raise InterruptedRunError(f"{error} {_how_to_go_on(out, seed, seeds, folds)}") from error
-    _show(runs, str(place), as_json, several, folds, choice)
+    verdict = None if folds else verdict_of(runs, data)
+    _show(runs, str(place), as_json, several, folds, choice, verdict)
+    flags = {"train": {flag for option in context.command.params for flag in option.opts}}
+    for note in verdict.notes if verdict is not None and not as_json else ():
+        print(in_flags(note, flags, "train"))
     if folders[0] is not None and not as_json:
         print(f"Kept in {out}; see: akgnn inspect {folders[0].path}")
 
@@ -298,10 +307,12 @@ def _show(
     seeds: Sequence[int] | None,
     folds: int | None,
     choice: "Choice | None",
+    verdict: "Verdict | None",
 ) -> None:
     if as_json:
         several = folds_summary if folds else seeds_summary
         shown = several(runs) if folds or seeds else runs[0].to_dict()
+        shown |= {} if verdict is None else {"verdict": asdict(verdict)}
         print_json(shown if choice is None else {**shown, "choice": choice_object(choice)})
         return
     if choice is not None:
@@ -309,6 +320,6 @@ def _show(
     if folds:
         print_folds(runs, device)
     elif len(runs) == 1:
-        print_run(runs[0], device)
+        print_run(runs[0], device, verdict)
     else:
-        print_seeds(runs)
+        print_seeds(runs, verdict)

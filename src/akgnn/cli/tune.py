@@ -84,6 +84,7 @@ def tune(
     place = choose_device(device)
     keep_freed_memory()
     data = load_data(plan, data_root, place, force=True)
+    plan = plan.suited_to(data)
     patience = plan.preset.training.patience
     with StopRequests() as stops, TrainingProgress(trials, patience) as progress:
         search = search_settings(

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from akgnn.csr import CSR, check_values, first_not_finite, is_device
+from akgnn.data.label_inputs import append_labels, hide_labels, labels_in, remove_labels
 from akgnn.data.splits import Split
 from akgnn.errors import DataError
 from akgnn.graph import Graph
@@ -52,6 +53,8 @@ class NodeData:
         recipe: How columns of a table became the features, where they did.
         tables: Which tables and which of their columns the data come from, where they do.
         class_weight: Weight of each class in the training loss; all alike if None.
+        has_label_inputs: Whether the last features are the labels of the training nodes, one
+            feature a class; `with_label_inputs` adds them.
     """
 
     name: str
@@ -65,6 +68,7 @@ class NodeData:
     recipe: "FeatureRecipe | None" = None
     tables: "TableSettings | None" = None
     class_weight: Tensor | None = None
+    has_label_inputs: bool = False
 
     def __post_init__(self) -> None:
         _check_kinds(self.x, self.y)
@@ -97,6 +101,18 @@ class NodeData:
                 f"got shape {list(self.class_weight.shape)}."
             )
         self._check_split()
+        if self.has_label_inputs:
+            self._check_label_inputs()
+
+    def _check_label_inputs(self) -> None:
+        """Labels of other nodes than the training nodes would give away what is to be predicted."""
+        nodes = self.split.train
+        row, label = labels_in(self.x, self.num_classes)
+        if not (torch.equal(row, nodes) and torch.equal(label, self.y[nodes])):
+            raise DataError(
+                "The last features are not the labels of the training nodes; "
+                "with_label_inputs() adds those, and with_split() keeps them right."
+            )
 
     def _check_split(self) -> None:
         for part in ("train", "val", "test"):
@@ -141,7 +157,24 @@ class NodeData:
 
     def with_split(self, split: Split) -> "NodeData":
         """The same data under another split."""
-        return replace(self, split=split)
+        bare = self.with_label_inputs(False)
+        return replace(bare, split=split).with_label_inputs(self.has_label_inputs)
+
+    def with_label_inputs(self, wanted: bool = True) -> "NodeData":
+        """The same data with the labels of the training nodes among the features, or without."""
+        if wanted == self.has_label_inputs:
+            return self
+        if wanted:
+            x = append_labels(self.x, self.y, self.split.train, self.num_classes)
+        else:
+            x = remove_labels(self.x, self.num_classes)
+        return replace(self, x=x, has_label_inputs=wanted)
+
+    def x_hiding(self, nodes: Tensor) -> Tensor | CSR:
+        """The features without the labels of these nodes, which are to be predicted."""
+        if not self.has_label_inputs:
+            return self.x
+        return hide_labels(self.x, nodes[torch.isin(nodes, self.split.train)], self.num_classes)
 
     def to(self, device: torch.device | str) -> "NodeData":
         """The same data on another device; themselves if they lie there already."""

@@ -4,7 +4,7 @@ The measure is the log-odds of the predicted class c against all others, log(p_c
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
@@ -219,6 +219,9 @@ def explain_node(
     for name, value in (("top", top), ("most_neighbours", most_neighbours)):
         if value < 1:
             raise SettingsError(f"{name} must be at least 1, got {value}.")
+    # No node is explained by its own label.
+    x = data.x_hiding(torch.tensor([node], device=data.y.device))
+    data = replace(data, x=x, has_label_inputs=False)
     with torch.no_grad():
         logits: Tensor = model(data.x, data.graph)
         alone: Tensor = model(data.x, without_edges(data.graph, node))[node]

@@ -11,6 +11,7 @@ from akgnn.data.node_data import NodeData
 from akgnn.explain.nodes import NodeFacts, facts_of, neighbours_of
 from akgnn.explain.signals import Signals, high_frequency_share, signals_of
 from akgnn.models.adaptive_network import AdaptiveNetwork
+from akgnn.training.fit import predict_logits
 from akgnn.training.metrics import CALIBRATION_BINS, confusion_matrix
 
 
@@ -202,7 +203,7 @@ def insight_of(model: nn.Module, data: NodeData, *, top: int = 10) -> Insight:
         data: The data that it was trained on.
         top: How many doubtful labels to list of nodes held out, and of training nodes.
     """
-    logits: Tensor = model(data.x, data.graph)
+    logits = predict_logits(model, data)
     probability, nodes = logits.softmax(1), data.split.test
     y = data.y[nodes]
     table = confusion_matrix(logits[nodes].argmax(1), y, data.num_classes)

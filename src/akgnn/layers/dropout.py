@@ -58,6 +58,8 @@ class DropoutKey:
     SAMPLED_EDGES: Final = 15_000_000
     OTHER_PAIRS: Final = 16_000_000
     PRETRAINING: Final = 17_000_000
+    # Masked labels: the training nodes that do not see their label.
+    HIDDEN_LABELS: Final = 18_000_000
 
 
 class _Drop(nn.Module, ABC):

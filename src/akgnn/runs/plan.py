@@ -27,7 +27,7 @@ from akgnn.training.strategies.supervised import Strategy
 TABLES = "tables"
 """The name of the data where they are tables of one's own."""
 _SEARCH = "search"
-_ANY_GRAPH = "any-graph"
+_ANY_GRAPH, _MIXED_COLUMNS = "any-graph", "mixed-columns"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,11 +102,16 @@ class Preset:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """A run with all its settings decided; those of tables where the data are one's own."""
+    """A run with all its settings decided; those of tables where the data are one's own.
+
+    Where nobody named a preset for tables, `mixed` has the settings for columns of several kinds;
+    `suited_to` takes them once the columns are known.
+    """
 
     run: RunSettings
     preset: Preset
     tables: TableSettings | None = None
+    mixed: Preset | None = None
 
     @classmethod
     def make(
@@ -148,8 +153,15 @@ class RunPlan:
             if run.get("dataset", TABLES) != TABLES:
                 raise SettingsError("Name a data set or tables of your own (`nodes`), not both.")
             run["dataset"] = TABLES
-            run.setdefault("preset", preset_for_own_tables(run.get("model", RunSettings().model)))
-        return cls.make(RunSettings.from_mapping(run), changes, by_kind=by_kind, tables=tables)
+        model = str(run.get("model", RunSettings().model))
+        is_open = tables is not None and "preset" not in run
+        if is_open:
+            run["preset"] = preset_for_own_tables(model)
+        plan = cls.make(RunSettings.from_mapping(run), changes, by_kind=by_kind, tables=tables)
+        if not is_open or _MIXED_COLUMNS not in list_presets(model):
+            return plan
+        mixed = load_preset(model, _MIXED_COLUMNS, TABLES).updated_by_kind(by_kind or {})
+        return replace(plan, mixed=mixed.updated(changes or {}))
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> "RunPlan":
@@ -175,12 +187,21 @@ class RunPlan:
         """The same plan with another seed."""
         return replace(self, run=replace(self.run, seed=seed))
 
-    def with_columns_of(self, data: NodeData) -> "RunPlan":
-        """The same plan with the names of the columns that were found in the tables.
+    def suited_to(self, data: NodeData) -> "RunPlan":
+        """The same plan with what was left open until the data were known.
 
-        So tables to predict are read alike, whatever the order of their columns.
+        That is the preset, and the names of columns: so tables to predict are read alike, whatever
+        the order of their columns.
         """
-        return self if data.tables is None else replace(self, tables=data.tables)
+        if data.tables is None:
+            return self
+        plan = replace(self, tables=data.tables, mixed=None)
+        recipe = data.recipe if data.tables.prepare == "auto" else None
+        if self.mixed is None or recipe is None or recipe.is_words:
+            return plan
+        return replace(
+            plan, run=replace(self.run, preset=_MIXED_COLUMNS), preset=self.mixed
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """All settings by kind and name."""
@@ -218,8 +239,14 @@ class RunPlan:
         if self.tables is not None:
             from akgnn.data.tables.load import read_tables
 
-            return read_tables(self.tables, nodes=nodes, edges=edges, **treated).to(device)
-        return load_dataset(self.run.dataset, data_root=data_root, device=device, **treated)
+            data = read_tables(self.tables, nodes=nodes, edges=edges, **treated).to(device)
+        else:
+            data = load_dataset(self.run.dataset, data_root=data_root, device=device, **treated)
+        return self.with_inputs(data)
+
+    def with_inputs(self, data: NodeData) -> NodeData:
+        """The data with labels among the features if the strategy takes them, else without."""
+        return data.with_label_inputs(self.preset.strategy.takes_labels)
 
 
 def default_settings(model: str) -> Preset:
@@ -275,5 +302,6 @@ def _renamed(settings: Mapping[str, Any]) -> dict[str, Any]:
         model["kernel"] = "smooth"
     values = {**settings, "model": model}
     if "tables" in values:
-        values["tables"] = renamed_table_settings(values["tables"])
+        # Records from before columns were prepared by what they are do not say how.
+        values["tables"] = {"prepare": "plain"} | renamed_table_settings(values["tables"])
     return values

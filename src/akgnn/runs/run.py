@@ -13,17 +13,17 @@ from torch import Tensor, nn
 
 from akgnn.codec import from_json, reading, to_json
 from akgnn.csr import CSR
+from akgnn.data.label_inputs import append_labels
 from akgnn.data.node_data import NodeData
 from akgnn.data.tables.recipe import FeatureRecipe
 from akgnn.errors import CheckpointError, DataError, RunFolderError, SettingsError
 from akgnn.files import write_file
-from akgnn.graph import Graph
 from akgnn.machine.device import choose_device
 from akgnn.machine.provenance import versions
 from akgnn.models.registry import build_model
 from akgnn.runs.folder import RunFolder, check_fit
 from akgnn.runs.plan import RunPlan
-from akgnn.training.fit import FitResult
+from akgnn.training.fit import FitResult, logits_hiding, predict_logits
 from akgnn.training.history import History
 
 EXTRA_TENSORS = "estimator/"
@@ -233,25 +233,58 @@ class Run:
         if nodes is not None and dataset is not None:
             raise SettingsError("Name a data set or tables of your own (`nodes`), not both.")
         place = choose_device(device)
-        rows: Tensor | None = None
+        model = self.model.to(place)
         if nodes is not None:
             asked = self._read_tables(nodes, edges, unknown_ids)
-            x, graph, ids, rows = asked.x, asked.graph, asked.ids, asked.rows
+            x, labelled = self._with_labels(asked)
+            logits = logits_hiding(
+                model, x.to(place), asked.graph.to(place), labelled.to(place), self.num_classes
+            )[asked.rows.to(place)]
+            ids = asked.ids
         else:
             data = self._named_data(dataset, data_root)
-            x, graph, ids = data.x, data.graph, data.ids
-        logits = _logits(self.model, x, graph, place)
-        probability = (logits if rows is None else logits[rows]).softmax(1)
-        return Predictions(self.facts.class_names, probability, _plain(ids))
+            logits, ids = predict_logits(model, data.to(place)), data.ids
+        model.cpu()
+        return Predictions(self.facts.class_names, logits.cpu().softmax(1), _plain(ids))
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes."""
+        return len(self.facts.class_names)
+
+    def _with_labels(self, asked: Any) -> tuple[Tensor | CSR, Tensor]:
+        """Features of tables to predict, with labels of training if the model takes them.
+
+        Beside them come the nodes whose label is among the features.
+        """
+        none = asked.rows[:0]
+        if not self.plan.preset.strategy.takes_labels:
+            return asked.x, none
+        from akgnn.data.tables.nodes import positions
+
+        y = torch.full((asked.graph.num_nodes,), -1)
+        if self._has_tables:
+            data = self._load(None)
+            train = data.split.train
+            known: Any = data.ids
+            place = torch.from_numpy(positions(asked.graph_ids, known.take(train.numpy())))
+            y = torch.where(place >= 0, data.y[train][place], -1)
+        labelled = (y >= 0).nonzero()[:, 0]
+        return append_labels(asked.x, y, labelled, self.num_classes), labelled
 
     def _load(self, data_root: Path | str | None) -> NodeData:
         nodes, edges = self.tables
-        if self.plan.tables is not None and nodes is None and not self.plan.tables.nodes:
+        if self.plan.tables is not None and not self._has_tables:
             raise DataError(
                 "The run was trained on tables in memory, which are not kept; predict new tables, "
                 "or train it again."
             )
         return self.plan.load(data_root, nodes=nodes, edges=edges)
+
+    @property
+    def _has_tables(self) -> bool:
+        """Whether the tables of training are in memory, or were files."""
+        return self.tables[0] is not None or bool(self.plan.tables and self.plan.tables.nodes)
 
     def _named_data(self, dataset: str | None, data_root: Path | str | None) -> NodeData:
         if dataset is None:
@@ -366,12 +399,6 @@ def plan_of(folder: RunFolder, content: Mapping[str, Any]) -> RunPlan:
 
 
 @torch.no_grad()
-def _logits(model: nn.Module, x: Tensor | CSR, graph: Graph, device: torch.device) -> Tensor:
-    scores: Tensor = model.to(device)(x.to(device), graph.to(device)).cpu()
-    model.cpu()
-    return scores
-
-
 def _plain(ids: Any) -> list[Any] | None:
     """Ids as Python's own numbers and texts."""
     if ids is None:

@@ -117,7 +117,7 @@ def train(
     plan = RunPlan.decide(given, settings, tables=own)
     place = choose_device(device)
     data = load_data(plan, data_root, place, force=force, nodes=held[0], edges=held[1])
-    plan = plan.with_columns_of(data)
+    plan = plan.suited_to(data)
     with memory_errors_explained(plan, place, Sizes.of(data)):
         run = train_run(
             plan,
@@ -209,6 +209,7 @@ def train_runs(
         For each run its result, or why it has none: it diverged, now or in an earlier call.
     """
     folders = folders or [None] * len(plans)
+    data = plans[0].with_inputs(data) if plans else data
     outcomes: list[Outcome] = []
     for first in range(0, len(plans), _MOST_OPEN):
         part = slice(first, first + _MOST_OPEN)

@@ -9,8 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from akgnn.codec import from_json
+from akgnn.csr import CSR
+from akgnn.data.label_inputs import hide_labels
 from akgnn.data.node_data import NodeData
-from akgnn.errors import DivergedError, SettingsError
+from akgnn.errors import DataError, DivergedError, SettingsError
+from akgnn.graph import Graph
 from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.ops.dropout import Noise
 from akgnn.training.callbacks import Callback, Epoch, notify
@@ -19,7 +22,12 @@ from akgnn.training.metrics import METRICS, accuracy, cross_entropy, metrics_by_
 from akgnn.training.optimizer import optimizer_tensors
 from akgnn.training.settings import TrainSettings
 from akgnn.training.state import RestartResult, Snapshot, Stopwatch, TrainingState, copied
-from akgnn.training.strategies.supervised import Strategy, Supervised, with_class_weight
+from akgnn.training.strategies.supervised import (
+    Strategy,
+    Supervised,
+    takes_labels,
+    with_class_weight,
+)
 
 
 @dataclass(frozen=True)
@@ -128,6 +136,7 @@ def fit(
     """
     settings, strategy = settings or TrainSettings(), strategy or Supervised()
     check_stopping(settings, data)
+    check_labels(strategy, data)
     state = TrainingState(model, data.graph, settings, resume)
     trainer = SingleTrainer(state, data, strategy, seed)
     try:
@@ -207,6 +216,26 @@ class SingleTrainer:
         return result_of(self.state, self.data)
 
 
+def check_labels(strategy: Strategy, data: NodeData) -> None:
+    """Refuse data whose features give the labels away, or lack those that a strategy hides.
+
+    Raises:
+        DataError: The strategy and the data do not go together.
+    """
+    if takes_labels(strategy) == data.has_label_inputs:
+        return
+    name = type(strategy).__name__
+    if data.has_label_inputs:
+        raise DataError(
+            f"The features hold the labels of the training nodes, which {name} does not hide; "
+            "take data.with_label_inputs(False)."
+        )
+    raise DataError(
+        f"{name} wants the labels of the training nodes among the features; take "
+        "data.with_label_inputs(), and a model of so many features."
+    )
+
+
 def check_stopping(settings: TrainSettings, data: NodeData) -> None:
     """Refuse to stop on a score that the validation nodes do not have.
 
@@ -234,6 +263,31 @@ class Steps(Protocol):
     def step(self) -> object: ...  # noqa: D102
 
 
+@torch.no_grad()
+def predict_logits(model: nn.Module, data: NodeData) -> Tensor:
+    """Class scores of every node, none of which has seen its own label.
+
+    Args:
+        model: In evaluation mode, on the device of the data.
+        data: With label inputs if the model was trained with them.
+    """
+    hidden = data.split.train if data.has_label_inputs else data.split.train[:0]
+    return logits_hiding(model, data.x, data.graph, hidden, data.num_classes)
+
+
+@torch.no_grad()
+def logits_hiding(
+    model: nn.Module, x: Tensor | CSR, graph: Graph, nodes: Tensor, num_classes: int
+) -> Tensor:
+    """Class scores of every node; of `nodes` as if the features did not hold their labels."""
+    logits: Tensor = model(x, graph)
+    # One half shows its labels while the other is predicted.
+    for half in (nodes[::2], nodes[1::2]):
+        if half.numel():
+            logits[half] = model(hide_labels(x, half, num_classes), graph)[half]
+    return logits
+
+
 def take_steps(
     model: nn.Module, data: NodeData, optimizer: Steps, strategy: Strategy, noise: Noise
 ) -> Tensor | float:
@@ -257,8 +311,13 @@ def _measure(model: nn.Module, data: NodeData, metrics: Sequence[str]) -> dict[s
     row: dict[str, Any] = {"lambda_max": _lambda_max(model)}
     if isinstance(model, AdaptiveNetwork):
         row["neighbour_share"] = model.neighbour_share(data.graph).view(-1).tolist()
-    for part, nodes in (("train", data.split.train), ("val", data.split.val)):
-        scores, y = logits[nodes], data.y[nodes]
+    train, seen = data.split.train, logits
+    if data.has_label_inputs:
+        # Half of them tell enough.
+        train = train[::2]
+        seen = model(data.x_hiding(train), data.graph)
+    for part, scores_of, nodes in (("train", seen, train), ("val", logits, data.split.val)):
+        scores, y = scores_of[nodes], data.y[nodes]
         row[f"{part}_loss"] = float(cross_entropy(scores, y))
         row[f"{part}_accuracy"] = accuracy(scores.argmax(1), y)
     return row | other_scores(metrics, scores, y)

@@ -80,7 +80,7 @@ LINKS = pd.DataFrame({"source": [0, 1], "target": [1, 2]})
 def test_a_bad_node_file(write, content, words):
     nodes, edges = write("nodes.csv", content), write("edges.csv", EDGES)
     with pytest.raises(DataError, match=words) as caught:
-        load_tables(nodes, edges)
+        load_tables(nodes, edges, prepare="plain")
     assert "nodes.csv" in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -196,7 +196,7 @@ def test_many_different_numbers_are_no_classes():
 )
 def test_bad_columns_of_a_data_frame(values, words):
     with pytest.raises(DataError, match=words):
-        load_tables(pd.DataFrame(numbered(values)), LINKS)
+        load_tables(pd.DataFrame(numbered(values)), LINKS, prepare="plain")
 
 
 def test_a_text_column_with_too_many_values_is_to_be_left_out():
@@ -204,8 +204,9 @@ def test_a_text_column_with_too_many_values_is_to_be_left_out():
     with pytest.raises(
         DataError, match=r"'age': 1,002 different texts are no categories.*`columns='!age'`"
     ):
-        load_tables(nodes, LINKS)
+        load_tables(nodes, LINKS, prepare="plain")
     assert load_tables(nodes, LINKS, columns="!age").num_features == 2
+    assert load_tables(nodes, LINKS).recipe.left_out == {"age": "a value for every node"}
 
 
 @pytest.mark.parametrize("missing", ["refuse", "fill"])

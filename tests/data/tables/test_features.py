@@ -10,9 +10,11 @@ from akgnn.errors import DataError
 from akgnn.graph import Graph
 
 
-def learn(standardise=False, missing="fill", **columns):
+def learn(standardise=False, missing="fill", prepare="plain", **columns):
     table = Table("n.csv", pa.table(columns))
-    recipe, typed = learn_recipe(table, list(columns), standardise=standardise, missing=missing)
+    recipe, typed = learn_recipe(
+        table, list(columns), prepare=prepare, standardise=standardise, missing=missing
+    )
     assert typed.equals(typed_columns(recipe, table))
     graph = Graph.from_edge_index(torch.zeros(2, 0, dtype=torch.int64), num_nodes=len(table))
     return recipe, recipe.apply(table, graph)

@@ -22,7 +22,7 @@ from akgnn.errors import SettingsError, UnknownNameError
 
 
 def test_two_csv_files_become_node_data(nodes, edges):
-    data = load_tables(nodes, edges)
+    data = load_tables(nodes, edges, prepare="plain")
     assert data.name == "nodes"
     assert data.class_names == ("ham", "spam")
     assert data.y.tolist() == [1, 0, 1, 0, -1, 1, 0, 1, 0, 1, 0, 1]
@@ -227,7 +227,7 @@ def test_any_ids_and_edges_come_through_a_csv(ids, ends, number):
             write(["source", "target"])
             for i, j in pairs:
                 write([ids[i], ids[j]])
-        data = load_tables(nodes, edges, split="50/50/0", direction="kept")
+        data = load_tables(nodes, edges, prepare="plain", split="50/50/0", direction="kept")
     assert data.ids.to_pylist() == ids
     assert {tuple(pair) for pair in data.graph.edge_index.T.tolist()} == {
         (i, j) for i, j in pairs if i != j

@@ -38,7 +38,7 @@ def test_the_training_tables_give_the_training_data_back(trained):
 
 @pytest.mark.parametrize("features", ["raw", "row-normalised"])
 def test_rows_are_divided_by_their_sum_as_in_training(nodes, edges, features):
-    trained = load_tables(nodes, edges, features=features)
+    trained = load_tables(nodes, edges, prepare="plain", features=features)
     again = predict(trained, nodes, edges, known=False)
     assert torch.equal(again.x, trained.x)
     new = pa.table({"id": ["n"], "age": [3], "kind": ["y"]})

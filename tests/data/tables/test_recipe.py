@@ -50,10 +50,17 @@ def test_left_to_the_data_sparse_features_without_negative_numbers_are_divided()
         CSR.from_arrays(rowptr, col, value, (20, 20))
         for value in (None, torch.full((20,), 2.0), torch.linspace(-1, 1, 20))
     )
-    assert [normalises_rows(x, "auto") for x in (dense, binary, counts, signed)] == [0, 1, 1, 0]
+    words = FeatureRecipe((NumberColumn("w", 0.0),))
+    found = [
+        normalises_rows(x, "auto", recipe, by_kind=by_kind)
+        for recipe, by_kind in ((words, True), (RECIPE, False), (RECIPE, True))
+        for x in (dense, binary, counts, signed)
+    ]
+    # Where columns are prepared by their kind, scaled ones and categories are not divided.
+    assert found == [0, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0]
     for x in (dense, signed):
-        assert normalises_rows(x, "row-normalised")
-    assert not normalises_rows(binary, "raw")
+        assert normalises_rows(x, "row-normalised", RECIPE, by_kind=True)
+    assert not normalises_rows(binary, "raw", words, by_kind=True)
 
 
 def test_columns_are_found_by_name_scaled_filled_and_encoded():

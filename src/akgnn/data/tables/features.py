@@ -10,66 +10,70 @@ from torch import Tensor
 
 from akgnn.csr import CSR
 from akgnn.data.tables.columns import did_you_mean, listed, without_column
+from akgnn.data.tables.preparation import Learned, learn_columns
 from akgnn.data.tables.recipe import (
+    CYCLES,
     MOST_CATEGORIES,
     CategoryColumn,
+    Column,
+    DateColumn,
     FeatureRecipe,
     NumberColumn,
+    TextColumn,
 )
-from akgnn.data.tables.settings import Missing
-from akgnn.data.tables.table import (
-    NUMBER,
-    Table,
-    empty_as_missing,
-    first_not_numeric,
-    first_true,
-    is_text,
-    pa,
-    pc,
-)
+from akgnn.data.tables.settings import Missing, Prepare
+from akgnn.data.tables.table import Table, first_true, is_text, pa, pc
+from akgnn.data.tables.values import as_numbers, as_seconds, as_texts, check_no_slip, not_a_number
+from akgnn.data.tables.words import word_entries, words_a_text
 from akgnn.data.transforms import SPARSE_BELOW, csr_from_scipy
 from akgnn.errors import DataError
 from akgnn.graph import Graph
 
-_LARGEST = float(np.finfo(np.float32).max)
-# Among numbers, so small a share of texts is a slip; a larger one makes categories of them all.
-_SLIPS = 0.05
+# From here on a scaled number grows like its logarithm.
+_SQUASHED_FROM = 3.0
+
+_Entries = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]
 
 
 def learn_recipe(
-    table: Table, names: Sequence[str], *, standardise: bool, missing: Missing
+    table: Table,
+    names: Sequence[str],
+    *,
+    prepare: Prepare,
+    standardise: bool,
+    missing: Missing,
 ) -> tuple[FeatureRecipe, pa.Table]:
     """What the columns hold, with the means, scales and categories of this table.
 
     Beside the recipe come the columns as `typed_columns` gives them.
     """
-    columns: list[NumberColumn | CategoryColumn] = []
-    typed = {}
-    entries = 0
-    for name in names:
-        if is_text(table.column(name).type):
-            values = _texts(table, name)
-            columns.append(_learn_categories(table, name, values))
-            entries += len(values) - values.null_count
-        else:
-            values = _numbers(table, name)
-            column = _learn_numbers(table, name, values, standardise)
-            columns.append(column)
-            entries += pc.sum(pc.not_equal(pc.fill_null(values, column.fill), column.mean)).as_py()
+    columns: list[Column] = []
+    typed, left_out = {}, {}
+    if prepare == "auto":
+        learned = learn_columns(table, names)
+    else:
+        learned = {name: _learn_plain(table, name) for name in names}
+    for name, (column, values) in learned.items():
+        if isinstance(column, str):
+            left_out[name] = column
+            continue
+        if standardise and isinstance(column, NumberColumn):
+            column = _standardised(name, values)
         _check_missing(table, name, values, missing)
+        columns.append(column)
         typed[name] = values
+    entries = sum(_number_of_entries(column, typed[column.name]) for column in columns)
     features = sum(len(column.feature_names) for column in columns)
     is_sparse = entries < SPARSE_BELOW * features * len(table)
-    return FeatureRecipe(tuple(columns), missing, is_sparse), pa.table(typed)
+    return FeatureRecipe(tuple(columns), missing, is_sparse, left_out=left_out), pa.table(typed)
 
 
 def typed_columns(recipe: FeatureRecipe, table: Table) -> pa.Table:
-    """The recipe's columns as float64 or text, whatever type they have in this table."""
+    """The recipe's columns as numbers, seconds or text, whatever type they have in this table."""
     check_columns(recipe, table.name, table.content.schema.names)
     typed = {}
     for column in recipe.columns:
-        is_number = isinstance(column, NumberColumn)
-        values = (_numbers if is_number else _texts)(table, column.name)
+        values = _typed(column, table)
         _check_missing(table, column.name, values, recipe.missing)
         typed[column.name] = values
     return pa.table(typed)
@@ -93,45 +97,124 @@ def build_features(recipe: FeatureRecipe, typed: pa.Table, graph: Graph) -> Tens
         degree = graph.degree.double().clamp(min=0)
         return recipe.finish(torch.stack([torch.ones_like(degree), degree.log1p()], dim=1).float())
     shape = typed.num_rows, len(recipe.feature_names)
-    entries = _entries(recipe, typed)
     if recipe.is_sparse:
-        row, col, value = (np.concatenate(part) for part in zip(*entries, strict=True))
+        row, col, value = (np.concatenate(part) for part in zip(*_all(recipe, typed), strict=True))
         return recipe.finish(csr_from_scipy(sparse.coo_array((value, (row, col)), shape)))
     x = np.zeros(shape, dtype=np.float32)
-    for row, col, value in entries:
+    for row, col, value in _all(recipe, typed):
         x[row, col] = value
     return recipe.finish(torch.from_numpy(x))
 
 
-def _entries(
-    recipe: FeatureRecipe, typed: pa.Table
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]]:
+def _all(recipe: FeatureRecipe, typed: pa.Table) -> Iterator[_Entries]:
     """Rows, features and values of what is not 0, for one column after the other."""
     start = 0
     for column in recipe.columns:
-        values = typed.column(column.name)
-        if isinstance(column, NumberColumn):
-            numbers = pc.fill_null(values, column.fill).to_numpy()
-            scaled = ((numbers - column.mean) / column.scale).astype(np.float32)
-            row = np.flatnonzero(scaled)
-            yield row, np.full_like(row, start), scaled[row]
-        else:
-            names = pa.array(column.categories, pa.large_string())
-            index = pc.fill_null(pc.index_in(values, value_set=names), -1)
-            code = np.asarray(index.to_numpy(), dtype=np.int64)
-            row = np.flatnonzero(code >= 0)
-            yield row, code[row] + start, np.ones(len(row), dtype=np.float32)
+        for row, col, value in _entries(column, typed.column(column.name)):
+            yield row, col + start, value
         start += len(column.feature_names)
 
 
-def _learn_numbers(
-    table: Table, name: str, numbers: pa.ChunkedArray, standardise: bool
-) -> NumberColumn:
+def _entries(column: Column, values: pa.ChunkedArray) -> Iterator[_Entries]:
+    if isinstance(column, NumberColumn):
+        yield from _number_entries(column, values)
+    elif isinstance(column, DateColumn):
+        yield from _date_entries(column, values)
+    elif isinstance(column, CategoryColumn):
+        yield from _category_entries(column, values)
+    else:
+        yield word_entries(column, values)
+
+
+def _number_entries(column: NumberColumn, values: pa.ChunkedArray) -> Iterator[_Entries]:
+    numbers = np.asarray(pc.fill_null(values, column.fill).to_numpy())
+    yield _nonzero(0, scaled(column, numbers))
+    if column.bounds:
+        bins = np.searchsorted(np.array(column.bounds), numbers, side="right")
+        row = np.flatnonzero(_is_present(values))
+        yield row, 1 + bins[row], np.ones(len(row), dtype=np.float32)
+    if column.marks_missing:
+        yield _gap_entries(column, values)
+
+
+def _date_entries(column: DateColumn, values: pa.ChunkedArray) -> Iterator[_Entries]:
+    seconds = np.asarray(pc.fill_null(values, column.fill).to_numpy())
+    is_present = _is_present(values)
+    yield _nonzero(0, ((seconds - column.mean) / column.scale).astype(np.float32))
+    for number, cycle in enumerate(column.cycles):
+        turn = 2 * np.pi * (seconds % CYCLES[cycle]) / CYCLES[cycle]
+        for wave, values_of in enumerate((np.sin, np.cos)):
+            yield _nonzero(1 + 2 * number + wave, (values_of(turn) * is_present).astype(np.float32))
+    if column.marks_missing:
+        yield _gap_entries(column, values)
+
+
+def _category_entries(column: CategoryColumn, values: pa.ChunkedArray) -> Iterator[_Entries]:
+    names = pa.array(column.categories, pa.large_string())
+    index = pc.fill_null(pc.index_in(values, value_set=names), -1)
+    code = np.asarray(index.to_numpy(), dtype=np.int64)
+    if column.has_other:
+        code = np.where((code < 0) & _is_present(values), len(names), code)
+    row = np.flatnonzero(code >= 0)
+    yield row, code[row], np.ones(len(row), dtype=np.float32)
+
+
+def _gap_entries(column: NumberColumn | DateColumn, values: pa.ChunkedArray) -> _Entries:
+    row = np.flatnonzero(~_is_present(values))
+    last = len(column.feature_names) - 1
+    return row, np.full_like(row, last), np.ones(len(row), dtype=np.float32)
+
+
+def _nonzero(feature: int, values: NDArray[np.float32]) -> _Entries:
+    row = np.flatnonzero(values)
+    return row, np.full_like(row, feature), values[row]
+
+
+def _is_present(values: pa.ChunkedArray) -> NDArray[np.bool_]:
+    return np.asarray(values.is_valid().to_numpy())
+
+
+def scaled(column: NumberColumn, numbers: NDArray[np.float64]) -> NDArray[np.float32]:
+    """(value - mean) / scale, with outliers brought near if the column says so."""
+    z = (numbers - column.mean) / column.scale
+    if column.is_squashed:
+        beyond = np.abs(z) - _SQUASHED_FROM
+        far = beyond > 0
+        z[far] = np.sign(z[far]) * (_SQUASHED_FROM + np.log1p(beyond[far]))
+    return z.astype(np.float32)
+
+
+def _number_of_entries(column: Column, values: pa.ChunkedArray) -> int:
+    """How many features of a column are not 0; of a text about as many as words."""
+    if isinstance(column, TextColumn):
+        return int(words_a_text(values) * len(values))
+    return sum(len(row) for row, _, _ in _entries(column, values))
+
+
+def _typed(column: Column, table: Table) -> pa.ChunkedArray:
+    if isinstance(column, NumberColumn):
+        if is_text(table.column(column.name).type) and not column.is_squashed:
+            raise not_a_number(table, column.name, as_texts(table, column.name))
+        return as_numbers(table, column.name)
+    if isinstance(column, DateColumn):
+        return as_seconds(table, column.name)
+    return as_texts(table, column.name, check=isinstance(column, CategoryColumn))
+
+
+def _learn_plain(table: Table, name: str) -> Learned:
+    """A column as it is: one feature of a number, one of each category."""
+    if not is_text(table.column(name).type):
+        numbers = as_numbers(table, name)
+        mean = pc.mean(numbers).as_py()
+        if mean is None:
+            raise _all_missing(table, name)
+        return NumberColumn(name, fill=mean), numbers
+    texts = as_texts(table, name)
+    return _learn_categories(table, name, texts), texts
+
+
+def _standardised(name: str, numbers: pa.ChunkedArray) -> NumberColumn:
     mean = pc.mean(numbers).as_py()
-    if mean is None:
-        raise _all_missing(table, name)
-    if not standardise:
-        return NumberColumn(name, fill=mean)
     # A constant column becomes 0 throughout; rounding could give it a standard deviation above 0.
     bounds = pc.min_max(numbers).as_py()
     is_constant = bounds["min"] == bounds["max"]
@@ -142,50 +225,14 @@ def _learn_categories(table: Table, name: str, texts: pa.ChunkedArray) -> Catego
     distinct = pc.unique(texts.drop_null())
     if not len(distinct):
         raise _all_missing(table, name)
-    _check_no_slip(table, name, texts)
+    check_no_slip(table, name, texts)
     if len(distinct) > MOST_CATEGORIES:
         raise DataError(
             f"{table.of(name)}: {len(distinct):,} different texts are no categories (at most "
-            f"{MOST_CATEGORIES:,}); leave it out with {without_column(name)}."
+            f"{MOST_CATEGORIES:,}); leave it out with {without_column(name)}, or let "
+            "`prepare='auto'` find out what they are."
         )
     return CategoryColumn(name, tuple(sorted(distinct.to_pylist())))
-
-
-def _numbers(table: Table, name: str) -> pa.ChunkedArray:
-    """A column as finite float64, null where a number is missing."""
-    column = table.column(name)
-    kind, types = column.type, pa.types
-    if is_text(kind):
-        raise _not_a_number(table, name, empty_as_missing(column))
-    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-    if not (is_number or types.is_boolean(kind) or types.is_null(kind)):
-        raise DataError(
-            f"{table.of(name)}: a column of {kind} is neither numbers nor categories; turn it "
-            f"into one of them, or leave it out with {without_column(name)}."
-        )
-    if types.is_boolean(kind):
-        column = column.cast(pa.uint8())
-    # Large integers are rounded.
-    column = column.cast(pa.float64(), safe=False)
-    if types.is_floating(kind):
-        column = pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
-    row = first_true(pc.greater(pc.abs(column), _LARGEST))
-    if row is not None:
-        raise DataError(
-            f"{table.at(row, name)}: {column[row].as_py()} is too large; features must be finite "
-            "numbers, to 3.4e38."
-        )
-    return column
-
-
-def _texts(table: Table, name: str) -> pa.ChunkedArray:
-    """A column as texts that can be shown, null where one is missing."""
-    column = table.column(name)
-    if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
-        raise DataError(f"{table.of(name)}: expected texts, got {column.type}.")
-    column = empty_as_missing(column)
-    table.check_text(name, column)
-    return column
 
 
 def _check_missing(table: Table, name: str, values: pa.ChunkedArray, missing: Missing) -> None:
@@ -195,24 +242,6 @@ def _check_missing(table: Table, name: str, values: pa.ChunkedArray, missing: Mi
             f"{table.at(row, name)}: the value is missing; fill it in, or let `missing='fill'` "
             "do it."
         )
-
-
-def _check_no_slip(table: Table, name: str, texts: pa.ChunkedArray) -> None:
-    """Refuse numbers with a text among them, which would pass for categories."""
-    numbers = pc.sum(pc.match_substring_regex(texts, NUMBER)).as_py() or 0
-    others = len(texts) - texts.null_count - numbers
-    if 0 < others < numbers and others <= max(1, _SLIPS * (numbers + others)):
-        raise _not_a_number(table, name, texts)
-
-
-def _not_a_number(table: Table, name: str, texts: pa.ChunkedArray) -> DataError:
-    row = first_not_numeric(texts)
-    if row is None:
-        return DataError(f"{table.of(name)}: expected numbers, got numbers written as text.")
-    return DataError(
-        f"{table.at(row, name)}: {texts[row].as_py()!r} is no number, but the column holds "
-        f"numbers; correct it, empty the cell, or leave the column out with {without_column(name)}."
-    )
 
 
 def _all_missing(table: Table, name: str) -> DataError:

@@ -19,7 +19,7 @@ from akgnn.data.tables.nodes import (
 )
 from akgnn.data.tables.readers import open_table
 from akgnn.data.tables.recipe import ROWS_TO_1, normalises_rows
-from akgnn.data.tables.settings import Missing, TableSettings, UnknownIds
+from akgnn.data.tables.settings import Missing, Prepare, TableSettings, UnknownIds
 from akgnn.data.tables.table import TableSource, pa
 from akgnn.errors import DataError
 from akgnn.graph import Graph
@@ -35,6 +35,7 @@ def load_tables(
     target: str | None = None,
     weight: str | None = None,
     columns: str = "*",
+    prepare: Prepare = "auto",
     standardise: bool = False,
     missing: Missing = "fill",
     unknown_ids: UnknownIds = "refuse",
@@ -55,6 +56,7 @@ def load_tables(
         target=target,
         weight=weight,
         columns=columns,
+        prepare=prepare,
         standardise=standardise,
         missing=missing,
         unknown_ids=unknown_ids,
@@ -140,12 +142,16 @@ def read_node_data(
     y, class_names = encode_labels(table, label)
     graph, notes = graph_of(ids)
     recipe, typed = learn_recipe(
-        table, columns, standardise=settings.standardise, missing=settings.missing
+        table,
+        columns,
+        prepare=settings.prepare,
+        standardise=settings.standardise,
+        missing=settings.missing,
     )
     raw = build_features(recipe, typed, graph)
     sha256 = content_sha256(raw, y, graph, class_names)
     source = {"origin": "tables", "features": recipe.in_words, "sha256": sha256, **notes}
-    if normalises_rows(raw, features):
+    if normalises_rows(raw, features, recipe, by_kind=settings.prepare == "auto"):
         recipe = replace(recipe, normalise_rows=True)
         source["rows"] = ROWS_TO_1
     return NodeData(

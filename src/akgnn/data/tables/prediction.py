@@ -42,12 +42,14 @@ class PredictionData:
         graph: The new nodes, and the old graph where new edges lead to it.
         ids: Ids of the nodes that wait, a pyarrow array of the type in the table.
         rows: Positions of those nodes in the graph.
+        graph_ids: Ids of all nodes of the graph, as text or integers.
     """
 
     x: Tensor | CSR
     graph: Graph
     ids: pa.ChunkedArray
     rows: Tensor
+    graph_ids: pa.ChunkedArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +100,8 @@ def read_for_prediction(
             tables = known() if callable(known) else known
             new, ends = _joined(new, links, tables, settings, recipe, direction)
     graph = build_graph(ends, len(new.ids), direction)
-    return PredictionData(build_features(recipe, new.columns, graph), graph, ids, rows)
+    x = build_features(recipe, new.columns, graph)
+    return PredictionData(x, graph, ids, rows, new.ids)
 
 
 def _read_nodes(opened: TableSource, settings: TableSettings, recipe: FeatureRecipe) -> _Nodes:

@@ -1,14 +1,15 @@
 """How the columns of a node table become features: learned once, kept with a run, applied again."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, get_args
 from unicodedata import category
 
 from torch import Tensor
 
-from akgnn.codec import number, to_json
+from akgnn.codec import from_json, to_json
 from akgnn.csr import CSR
 from akgnn.data.catalogue import FeatureTransform
 from akgnn.data.tables.settings import Missing
@@ -19,7 +20,10 @@ from akgnn.graph import Graph
 if TYPE_CHECKING:
     from akgnn.data.tables.table import Table
 
-MOST_CATEGORIES = 1000
+MOST_CATEGORIES, MOST_WORDS = 1000, 20_000
+OTHER = "(other)"
+CYCLES = {"year": 31_556_952.0, "week": 604_800.0, "day": 86_400.0}
+"""The cycles of dates and times, with their seconds."""
 ROWS_TO_1 = "sum to 1"
 """What the record of tables says under `rows` where features were divided by their row's sum."""
 # What stands in for features where there are none.
@@ -28,42 +32,71 @@ STRUCTURE = ("1", "log(1 + degree)")
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """A column of numbers: the feature is (value - mean) / scale, a missing value being `fill`."""
+    """A column of numbers.
+
+    The first feature is z = (value - mean) / scale, a missing value being `fill`. The others are 1
+    where they hold, else 0: one for each bin between two bounds, and one for missing values.
+
+    Attributes:
+        name: Name of the column.
+        fill: What stands for a missing value.
+        mean: What is subtracted.
+        scale: What is divided by.
+        is_squashed: Whether z beyond ±3 grows like its logarithm, so that outliers stay near.
+        bounds: Where one bin ends and the next begins, ascending; a value on a bound is above it,
+            and a missing one in no bin.
+        marks_missing: Whether a feature says that the value is missing.
+    """
 
     name: str
     fill: float
     mean: float = 0.0
     scale: float = 1.0
+    is_squashed: bool = False
+    bounds: tuple[float, ...] = ()
+    marks_missing: bool = False
 
     @property
     def feature_names(self) -> list[str]:
-        """The name of its one feature."""
-        return [self.name]
+        """A name for each feature."""
+        ends = ["", *(f"{bound:.6g}" for bound in self.bounds), ""]
+        bins = [f"{self.name}[{low}…{high}]" for low, high in pairwise(ends)]
+        return [self.name, *(bins if self.bounds else []), *_missing(self)]
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the feature is the number itself."""
+        return (self.mean, self.scale, self.is_squashed, self.bounds) == (0, 1, False, ())
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        for value in (self.fill, self.mean, self.scale):
-            if type(value) is not float or not math.isfinite(value):
-                raise DataError(f"Column {self.name!r}: {value!r} is not a finite number.")
-        if self.scale <= 0:
-            raise DataError(f"Column {self.name!r}: its scale is {self.scale}, not above 0.")
+        _check_scaling(self)
+        _check_ascending(self.name, "bounds", self.bounds)
 
 
 @dataclass(frozen=True)
 class CategoryColumn:
-    """A column of categories: a feature for each, sorted, 1 where it stands there; else 0."""
+    """A column of categories: a feature for each, sorted, 1 where it stands there; else 0.
+
+    Attributes:
+        name: Name of the column.
+        categories: The categories with a feature of their own.
+        has_other: Whether one more feature stands for all others, seen in training or not.
+    """
 
     name: str
     categories: tuple[str, ...]
+    has_other: bool = False
 
     @property
     def feature_names(self) -> list[str]:
         """A name for the feature of each category."""
-        return [f"{self.name}={text}" for text in self.categories]
+        others = [f"{self.name}={OTHER}"] if self.has_other else []
+        return [*(f"{self.name}={text}" for text in self.categories), *others]
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        if not 0 < len(self.categories) <= MOST_CATEGORIES:
+        if not 0 < len(self.categories) + self.has_other <= MOST_CATEGORIES + 1:
             raise DataError(
                 f"Column {self.name!r} has {len(self.categories)} categories, from 1 to "
                 f"{MOST_CATEGORIES} are possible."
@@ -73,6 +106,79 @@ class CategoryColumn:
                 raise DataError(f"Column {self.name!r}: category {text!r} is no plain text.")
         if list(self.categories) != sorted(set(self.categories)):
             raise DataError(f"Column {self.name!r}: its categories are not sorted.")
+
+
+@dataclass(frozen=True)
+class DateColumn:
+    """A column of dates or times, in seconds since 1970.
+
+    The first feature is the age, (seconds - mean) / scale. Each cycle adds the sine and the cosine
+    of how far it has come.
+
+    Attributes:
+        name: Name of the column.
+        fill: What stands for a missing value; its cycles are 0.
+        mean: What is subtracted.
+        scale: What is divided by.
+        cycles: Names in `CYCLES`.
+        marks_missing: Whether a feature says that the value is missing.
+    """
+
+    name: str
+    fill: float
+    mean: float
+    scale: float
+    cycles: tuple[str, ...] = ()
+    marks_missing: bool = False
+
+    @property
+    def feature_names(self) -> list[str]:
+        """A name for each feature."""
+        waves = [f"{self.name} {wave}({cycle})" for cycle in self.cycles for wave in ("sin", "cos")]
+        return [self.name, *waves, *_missing(self)]
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        _check_scaling(self)
+        if len(set(self.cycles)) != len(self.cycles) or not set(self.cycles) <= set(CYCLES):
+            raise DataError(f"Column {self.name!r}: its cycles must be of {', '.join(CYCLES)}.")
+
+
+@dataclass(frozen=True)
+class TextColumn:
+    """A column of texts: a feature for each word that several nodes have, known by its hash.
+
+    A feature is how often the word stands in the text times its weight, the text's features
+    divided by the root of the sum of their squares.
+
+    Attributes:
+        name: Name of the column.
+        hashes: Hashes of the words, ascending.
+        weights: The inverse document frequency of each.
+    """
+
+    name: str
+    hashes: tuple[int, ...]
+    weights: tuple[float, ...]
+
+    @property
+    def feature_names(self) -> list[str]:
+        """A name for the feature of each hash."""
+        return [f"{self.name}#{value:x}" for value in self.hashes]
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        _check_ascending(self.name, "hashes", self.hashes)
+        if not 0 < len(self.hashes) <= MOST_WORDS or len(self.weights) != len(self.hashes):
+            raise DataError(
+                f"Column {self.name!r} has {len(self.hashes)} words and {len(self.weights)} "
+                f"weights; the same number of both, from 1 to {MOST_WORDS}, is possible."
+            )
+        if any(not (math.isfinite(weight) and weight > 0) for weight in self.weights):
+            raise DataError(f"Column {self.name!r}: a weight of a word is not above 0.")
+
+
+Column = NumberColumn | CategoryColumn | DateColumn | TextColumn
 
 
 @dataclass(frozen=True)
@@ -86,12 +192,14 @@ class FeatureRecipe:
         missing: Whether a missing value is filled in or refused.
         is_sparse: Whether the features are kept as CSR, since most of them are 0.
         normalise_rows: Whether the features of each node are divided by their sum at the end.
+        left_out: Columns that are no features, each with the reason.
     """
 
-    columns: tuple[NumberColumn | CategoryColumn, ...]
+    columns: tuple[Column, ...]
     missing: Missing = "fill"
     is_sparse: bool = False
     normalise_rows: bool = False
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         names = self.column_names
@@ -110,8 +218,8 @@ class FeatureRecipe:
 
     @property
     def text_columns(self) -> list[str]:
-        """The names of the columns that hold categories."""
-        return [column.name for column in self.columns if isinstance(column, CategoryColumn)]
+        """The names of the columns that hold categories or texts."""
+        return [c.name for c in self.columns if isinstance(c, CategoryColumn | TextColumn)]
 
     @property
     def feature_names(self) -> list[str]:
@@ -121,20 +229,35 @@ class FeatureRecipe:
         return [name for column in self.columns for name in column.feature_names]
 
     @property
+    def is_words(self) -> bool:
+        """Whether all columns are words or counts, taken as they are."""
+        return bool(self.columns) and all(
+            isinstance(column, NumberColumn) and column.is_left for column in self.columns
+        )
+
+    @property
     def in_words(self) -> str:
-        """What is done to each column, for the record of a run."""
+        """What is done to each column, in a line."""
         if not self.columns:
-            return "none in the table; a constant 1 and log(1 + degree) stand in"
-        numbers = [column for column in self.columns if isinstance(column, NumberColumn)]
-        categories = len(self.feature_names) - len(numbers)
-        are_scaled = any((column.mean, column.scale) != (0, 1) for column in numbers)
+            return "none in the table; a constant 1 and log(1 + degree) stand in" + self._left_out
+        kinds: dict[str, list[Column]] = {}
+        for column in self.columns:
+            kinds.setdefault(_kind_in_words(column), []).append(column)
         parts = []
-        if numbers:
-            how = " (standardised)" if are_scaled else ""
-            parts.append(f"numeric columns: {len(numbers)}{how}")
-        if categories:
-            parts.append(f"category columns: {len(self.text_columns)} ({categories} features)")
-        return f"{'; '.join(parts)}; missing values: {self.missing}"
+        for (one, many, after), columns in ((_WORDS[kind], kinds[kind]) for kind in kinds):
+            text = f"{len(columns):,} {one if len(columns) == 1 else many}{after}"
+            features = sum(len(column.feature_names) for column in columns)
+            more = f" ({features:,} features)" if features > len(columns) else ""
+            parts.append(text + more)
+        return ", ".join(parts) + self._left_out
+
+    @property
+    def _left_out(self) -> str:
+        by_reason: dict[str, list[str]] = {}
+        for name, reason in self.left_out.items():
+            by_reason.setdefault(reason, []).append(f"`{name}`")
+        parts = [f"{_listed(names)} left out: {reason}" for reason, names in by_reason.items()]
+        return "".join(f"; {part}" for part in parts)
 
     def apply(self, table: "Table", graph: Graph) -> Tensor | CSR:
         """The features of a node table, whose columns are found by their names."""
@@ -153,6 +276,7 @@ class FeatureRecipe:
             "is_sparse": self.is_sparse,
             "normalise_rows": self.normalise_rows,
             "columns": to_json(self.columns),
+            "left_out": dict(self.left_out),
         }
 
     @classmethod
@@ -161,28 +285,82 @@ class FeatureRecipe:
         if not isinstance(content["columns"], list):
             raise DataError("The columns of a recipe must be a list.")
         columns = tuple(_column(entry) for entry in content["columns"])
-        # Earlier versions did not keep it here.
+        # Earlier versions did not keep these here.
         normalise_rows = content.get("normalise_rows", False)
-        return cls(columns, content["missing"], content["is_sparse"], normalise_rows)
+        left_out = from_json(dict[str, str], content.get("left_out", {}), "left_out")
+        return cls(columns, content["missing"], content["is_sparse"], normalise_rows, left_out)
 
 
-def normalises_rows(x: Tensor | CSR, features: FeatureTransform) -> bool:
+def normalises_rows(
+    x: Tensor | CSR, features: FeatureTransform, recipe: FeatureRecipe, *, by_kind: bool
+) -> bool:
     """Whether each row is to be divided by its sum; `auto` does it to counts of words and the like.
 
-    These are features with many zeros, and so sparse, and no negative numbers.
+    These are features with many zeros, and so sparse, and no negative numbers. Where columns were
+    prepared by their kind, none but such numbers must be among them.
     """
     if features != "auto":
         return features == "row-normalised"
+    if by_kind and not recipe.is_words:
+        return False
     return isinstance(x, CSR) and (x.value is None or not bool((x.value < 0).any()))
 
 
-def _column(entry: Mapping[str, Any]) -> NumberColumn | CategoryColumn:
+# One, several, and what was done, for a line about a recipe.
+_WORDS = {
+    "scaled": ("number", "numbers", " scaled"),
+    "left": ("number", "numbers", " left as they are"),
+    "category": ("category column", "category columns", ""),
+    "date": ("date", "dates", ""),
+    "text": ("text", "texts", ""),
+}
+
+
+def _kind_in_words(column: Column) -> str:
+    if isinstance(column, NumberColumn):
+        return "left" if column.is_left else "scaled"
+    return (
+        "category"
+        if isinstance(column, CategoryColumn)
+        else ("date" if isinstance(column, DateColumn) else "text")
+    )
+
+
+def _listed(names: Sequence[str], most: int = 5) -> str:
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _column(entry: Mapping[str, Any]) -> Column:
+    if "cycles" in entry:
+        return from_json(DateColumn, entry, "a column")
+    if "hashes" in entry:
+        return from_json(TextColumn, entry, "a column")
     if "categories" not in entry:
-        fill, mean, scale = (number(entry[name], name) for name in ("fill", "mean", "scale"))
-        return NumberColumn(entry["name"], fill, mean, scale)
+        return from_json(NumberColumn, entry, "a column")
     if not isinstance(entry["categories"], list):
         raise DataError(f"The categories of {entry['name']!r} must be a list.")
-    return CategoryColumn(entry["name"], tuple(entry["categories"]))
+    has_other = from_json(bool, entry.get("has_other", False), "has_other")
+    return CategoryColumn(entry["name"], tuple(entry["categories"]), has_other)
+
+
+def _missing(column: NumberColumn | DateColumn) -> list[str]:
+    return [f"{column.name} missing"] if column.marks_missing else []
+
+
+def _check_scaling(column: NumberColumn | DateColumn) -> None:
+    for value in (column.fill, column.mean, column.scale):
+        if type(value) is not float or not math.isfinite(value):
+            raise DataError(f"Column {column.name!r}: {value!r} is not a finite number.")
+    if column.scale <= 0:
+        raise DataError(f"Column {column.name!r}: its scale is {column.scale}, not above 0.")
+
+
+def _check_ascending(name: str, what: str, values: Sequence[float]) -> None:
+    if not all(math.isfinite(value) for value in values) or any(
+        low >= high for low, high in pairwise(values)
+    ):
+        raise DataError(f"Column {name!r}: its {what} are not ascending numbers.")
 
 
 def _check_name(name: object) -> None:

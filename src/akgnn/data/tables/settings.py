@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from akgnn.settings import Settings
 
+Prepare = Literal["auto", "plain"]
 Missing = Literal["fill", "refuse"]
 UnknownIds = Literal["refuse", "drop"]
 # Names that records of earlier versions have.
@@ -28,8 +29,11 @@ class TableSettings(Settings):
         weight: Column of the edges' weights; if not given every edge weighs 1.
         columns: Names and shell patterns of the columns that become features, separated by
             commas; `!pattern` leaves columns out. Ids, labels and the split never are features.
-        standardise: Whether numeric features are shifted and scaled to mean 0 and standard
-            deviation 1.
+        prepare: `auto` prepares each column by what it is: numbers of any size are scaled, dates
+            become age and cycle, texts words, categories a feature each. `plain` takes numbers as
+            they are and texts as categories.
+        standardise: Whether all numbers are shifted and scaled to mean 0 and standard deviation 1,
+            0 and 1 among them.
         missing: `fill` puts the column's mean for a missing number and no category for a missing
             text; `refuse` makes missing values an error.
         unknown_ids: Whether an edge to an id that no node has is an error or is dropped.
@@ -43,6 +47,7 @@ class TableSettings(Settings):
     target: str | None = None
     weight: str | None = None
     columns: str = "*"
+    prepare: Prepare = "auto"
     standardise: bool = False
     missing: Missing = "fill"
     unknown_ids: UnknownIds = "refuse"

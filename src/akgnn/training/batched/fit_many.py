@@ -12,7 +12,7 @@ from akgnn.models.replicas import can_stack
 from akgnn.ops.dropout import Noise
 from akgnn.training.batched.stacked import Outcome, StackedRun, StackedTrainer
 from akgnn.training.callbacks import Callback
-from akgnn.training.fit import SingleTrainer, check_stopping, train
+from akgnn.training.fit import SingleTrainer, check_labels, check_stopping, train
 from akgnn.training.settings import TrainSettings
 from akgnn.training.state import Snapshot, TrainingState
 from akgnn.training.strategies.supervised import Strategy, Supervised
@@ -70,6 +70,7 @@ def fit_many(
     if at_once is not None and at_once < 1:
         raise SettingsError(f"at_once must be at least 1, got {at_once}.")
     check_stopping(settings, data)
+    check_labels(strategy, data)
     if not models:
         return []
     if at_once is None:

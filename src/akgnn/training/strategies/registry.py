@@ -13,7 +13,13 @@ from akgnn.training.strategies.edge_augmentation import (
     EdgeAugmentationSettings,
 )
 from akgnn.training.strategies.layer_sampling import LayerSampling, LayerSamplingSettings
-from akgnn.training.strategies.supervised import Strategy, Supervised, SupervisedSettings
+from akgnn.training.strategies.masked_labels import MaskedLabels, MaskedLabelsSettings
+from akgnn.training.strategies.supervised import (
+    Strategy,
+    Supervised,
+    SupervisedSettings,
+    takes_labels,
+)
 from akgnn.training.strategies.virtual_adversarial import (
     VirtualAdversarial,
     VirtualAdversarialSettings,
@@ -39,6 +45,7 @@ STRATEGIES = {
     "drop-edge": StrategyEntry(DropEdge, DropEdgeSettings),
     "edge-augmentation": StrategyEntry(EdgeAugmentation, EdgeAugmentationSettings),
     "layer-sampling": StrategyEntry(LayerSampling, LayerSamplingSettings),
+    "masked-labels": StrategyEntry(MaskedLabels, MaskedLabelsSettings),
     "virtual-adversarial": StrategyEntry(VirtualAdversarial, VirtualAdversarialSettings),
 }
 
@@ -78,6 +85,11 @@ class StrategyChoice:
     def to_dict(self) -> dict[str, Any]:
         """The name, under `strategy`, and the settings."""
         return {"strategy": self.name, **self.settings.to_dict()}
+
+    @property
+    def takes_labels(self) -> bool:
+        """Whether it wants the labels of training nodes among the features."""
+        return takes_labels(self.build())
 
     def build(self) -> Strategy:
         """The strategy itself."""

@@ -17,7 +17,8 @@ class Strategy(Protocol):
     """How one epoch of training is made of losses.
 
     A strategy may have the class attribute `takes_replicas = True`: it takes stacked models, and
-    gives one loss for each replica.
+    gives one loss for each replica. With `takes_labels = True` it wants data that have label
+    inputs, whose labels it hides from the nodes that learn to predict them.
     """
 
     def losses(self, model: nn.Module, data: NodeData, noise: Noise) -> Iterator[Tensor]:
@@ -41,6 +42,11 @@ class Supervised:
     def losses(self, model: nn.Module, data: NodeData, noise: Noise) -> Iterator[Tensor]:
         """One loss."""
         yield training_loss(model(data.x, data.graph, noise), data)
+
+
+def takes_labels(strategy: Strategy) -> bool:
+    """Whether a strategy wants the labels of training nodes among the features."""
+    return bool(getattr(strategy, "takes_labels", False))
 
 
 def training_loss(logits: Tensor, data: NodeData) -> Tensor:
