@@ -274,6 +274,9 @@ def _print_data(run: "Run") -> None:
     print(f"{data_line(run.plan.data_name, run.facts)}; split {run.facts.split}")
     if run.facts.recipe is not None:
         print(f"Columns: {run.facts.recipe.in_words}")
+    if run.plan.preset.strategy.takes_labels:
+        classes = len(run.facts.class_names)
+        print(f"Labels of training nodes are inputs for others ({classes} features)")
     if run.facts.num_edges == 0 and positions_of(run.plan.preset.model):
         print(NO_EDGES)
 

@@ -244,8 +244,9 @@ class FeatureRecipe:
         for column in self.columns:
             kinds.setdefault(_kind_in_words(column), []).append(column)
         parts = []
-        for (one, many, after), columns in ((_WORDS[kind], kinds[kind]) for kind in kinds):
-            text = f"{len(columns):,} {one if len(columns) == 1 else many}{after}"
+        for kind, columns in kinds.items():
+            one, many = _WORDS[kind]
+            text = f"{len(columns):,} {one if len(columns) == 1 else many}"
             features = sum(len(column.feature_names) for column in columns)
             more = f" ({features:,} features)" if features > len(columns) else ""
             parts.append(text + more)
@@ -306,13 +307,13 @@ def normalises_rows(
     return isinstance(x, CSR) and (x.value is None or not bool((x.value < 0).any()))
 
 
-# One, several, and what was done, for a line about a recipe.
+# One and several of a kind, for a line about a recipe.
 _WORDS = {
-    "scaled": ("number", "numbers", " scaled"),
-    "left": ("number", "numbers", " left as they are"),
-    "category": ("category column", "category columns", ""),
-    "date": ("date", "dates", ""),
-    "text": ("text", "texts", ""),
+    "scaled": ("number scaled", "numbers scaled"),
+    "left": ("number left as it is", "numbers left as they are"),
+    "category": ("category column", "category columns"),
+    "date": ("date", "dates"),
+    "text": ("text", "texts"),
 }
 
 
