@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -10,11 +11,12 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NoReturn
 
-from akgnn.errors import CheckpointError, RunFolderError
+from akgnn.errors import AkgnnError, CheckpointError, RunFolderError
 
 LOCK_FILE = ".lock"
 _TEMPORARY = ".tmp-"
 _NUMBERS = count()
+_LONGEST_ENDING = 16
 # Larger than any record, so beyond it lies a slip: another kind of file.
 _MOST_JSON_BYTES = 2**30
 
@@ -38,10 +40,12 @@ def replacing(file: Path) -> Iterator[Path]:
     Raises:
         RunFolderError: The file cannot be written; what was there before is untouched.
     """
-    # The ending stays, as some libraries go by it; MLflow remembers every database it has made, so
-    # that no name may come twice.
-    temporary = file.parent / f"{_TEMPORARY}{os.getpid()}-{next(_NUMBERS)}-{file.name}"
+    # The ending stays, as some libraries go by it, unless it is so long that the name would be too;
+    # MLflow remembers every database it has made, so that no name may come twice.
+    ending = file.suffix if len(file.suffix) <= _LONGEST_ENDING else ""
+    temporary = file.parent / f"{_TEMPORARY}{os.getpid()}-{next(_NUMBERS)}{ending}"
     try:
+        _check_replaceable(file)
         yield temporary
         temporary.replace(file)
     except OSError as error:
@@ -51,6 +55,17 @@ def replacing(file: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def _check_replaceable(file: Path) -> None:
+    """Refuse a pipe or a device, such as /dev/null, whose place a file would take."""
+    if "\0" in str(file):
+        raise RunFolderError(f"Cannot write {str(file)!r}: a name holds no zero bytes.")
+    if file.exists() and not (file.is_file() or file.is_dir()):
+        raise RunFolderError(f"Cannot write {file}: it is no file but a pipe or a device.")
+    # A name that is too long is told before the work, not after it.
+    with suppress(FileNotFoundError):
+        file.lstat()
 
 
 def is_left_over(file: Path) -> bool:
@@ -137,21 +152,35 @@ def read_json(file: Path) -> Any:
         raise CheckpointError(f"{file} is damaged: {error}.") from error
 
 
-def read_file(file: Path, most_bytes: int | None = None) -> bytes:
+def read_file(
+    file: Path, most_bytes: int | None = None, raises: type[AkgnnError] = CheckpointError
+) -> bytes:
     """The content of a file.
 
+    Args:
+        file: What to read.
+        most_bytes: A larger file is refused.
+        raises: The kind of error.
+
     Raises:
-        CheckpointError: It is no file, larger than `most_bytes`, or cannot be read.
+        AkgnnError: It is no file, larger than `most_bytes`, or cannot be read; of the kind
+            `raises`.
     """
-    # A pipe or a device would never end.
-    if not file.is_file():
-        raise CheckpointError(f"{file} is missing, or is no file.")
     try:
-        if most_bytes is not None and file.stat().st_size > most_bytes:
-            raise CheckpointError(f"{file} is too large to be a record.")
+        about = file.stat()
+        # A pipe or a device would never end.
+        if not stat.S_ISREG(about.st_mode):
+            raise FileNotFoundError
+        if most_bytes is not None and about.st_size > most_bytes:
+            raise raises(f"{file} is too large: {about.st_size:,} bytes, at most {most_bytes:,}.")
         return file.read_bytes()
-    except OSError as error:
-        raise CheckpointError(f"{file} cannot be read: {error.strerror or error}.") from error
+    except FileNotFoundError as error:
+        raise raises(f"{file} cannot be read: it is missing, or is no file.") from error
+    except (OSError, ValueError) as error:
+        if isinstance(error, AkgnnError):
+            raise
+        cause = getattr(error, "strerror", None) or error
+        raise raises(f"{file} cannot be read: {cause}.") from error
 
 
 def _refuse(constant: str) -> NoReturn:

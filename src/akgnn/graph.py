@@ -27,6 +27,7 @@ from akgnn.csr import (
     Pattern,
     check_integers,
     check_range,
+    check_scipy,
     check_tensor,
     check_values,
     is_device,
@@ -91,6 +92,8 @@ class Graph:
     @classmethod
     def from_scipy(cls, matrix: Any) -> "Graph":
         """Build from a square SciPy sparse matrix; entry (i, j) is the edge i → j."""
+        if sparse.issparse(matrix):
+            check_scipy("The adjacency matrix", matrix)
         coo = sparse.coo_array(matrix)
         if coo.ndim != 2 or coo.shape[0] != coo.shape[1]:
             raise GraphError(f"An adjacency matrix must be square, got {coo.shape}.")

@@ -241,7 +241,7 @@ def test_a_mistake_is_named_with_file_line_and_choices(read, old, new, line, say
 def test_an_experiment_that_does_not_exist():
     with pytest.raises(UnknownNameError, match="Did you mean 'table1'"):
         load_spec("table2")
-    with pytest.raises(SpecError, match=r"nowhere\.toml cannot be read: No such file"):
+    with pytest.raises(SpecError, match=r"nowhere\.toml cannot be read: it is missing"):
         load_spec("nowhere.toml")
 
 

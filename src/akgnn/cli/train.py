@@ -20,6 +20,7 @@ from akgnn.cli.show import (
     print_seeds,
     seeds_summary,
 )
+from akgnn.cli.terminal import complain, say
 from akgnn.errors import (
     AkgnnError,
     DivergedError,
@@ -148,7 +149,7 @@ def train(
     choice = _choose(candidates, data) if candidates else None
     plan = (plan if choice is None else choice.chosen.plan).with_columns_of(data)
     if (hint := options.scale_hint(data)) is not None:
-        typer.echo(f"akgnn: {hint}", err=True)
+        complain(hint)
     plans = [plan] if several is None else [plan.with_seed(number) for number in several]
     plans = plans if folds is None else fold_plans(plan, folds)
     try:
@@ -157,7 +158,7 @@ def train(
         raise InterruptedRunError(f"{error} {_how_to_go_on(out, seed, seeds, folds)}") from error
     _show(runs, str(place), as_json, several, folds, choice)
     if folders[0] is not None and not as_json:
-        print(f"Kept in {out}; see: akgnn inspect {folders[0].path}")
+        say(f"Kept in {out}; see: akgnn inspect {folders[0].path}")
 
 
 def _check_options(
