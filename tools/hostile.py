@@ -8,24 +8,31 @@ The cases are in `hostile_cases.py`. Each has a folder of its own, a copy of one
 and good runs, in which something is made wrong. A case is bad where a process ends by a signal or
 with a traceback, runs for too long, takes too much memory, ends with another status than it should,
 says nothing or more than a line, prints control characters, or leaves files behind.
+
+A process is a copy of this one, which has imported all there is; where a shell or an environment is
+part of the case, and with --fresh always, it is a new interpreter, which takes longer.
 """
 
 import argparse
 import os
 import re
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
 from hostile_cases import CASES, Case, make_base
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "src"))
+os.environ["OMP_NUM_THREADS"] = "1"
 MOST_SECONDS, MOST_MIB = 60, 1024
 # Beyond this a process is ended, for the sake of the machine.
 KILL_MIB = 3 * 1024
@@ -64,6 +71,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("words", nargs="*", help="run only cases with one of these in their names")
     parser.add_argument("--list", action="store_true", help="name the cases and run none")
+    parser.add_argument("--fresh", action="store_true", help="a new interpreter for each case")
     parser.add_argument("--verbose", action="store_true", help="show all that bad cases print")
     options = parser.parse_args()
     names = [case.name for case in CASES]
@@ -77,11 +85,13 @@ def main() -> int:
         print("\n".join(f"{case.name}: {case.run}" for case in chosen))
         return 0
     with tempfile.TemporaryDirectory(prefix="hostile-") as temporary:
-        return _run_all(chosen, Path(temporary), verbose=options.verbose)
+        return _run_all(chosen, Path(temporary), fresh=options.fresh, verbose=options.verbose)
 
 
-def _run_all(cases: list[Case], folder: Path, *, verbose: bool) -> int:
+def _run_all(cases: list[Case], folder: Path, *, fresh: bool, verbose: bool) -> int:
     environment = _environment(folder)
+    if not fresh:
+        _import_everything()
     base = folder / "base"
     base.mkdir()
     make_base(base, environment)
@@ -90,7 +100,7 @@ def _run_all(cases: list[Case], folder: Path, *, verbose: bool) -> int:
     for number, case in enumerate(cases):
         own = folder / f"case-{number}"
         shutil.copytree(base, own, symlinks=True)
-        outcome = run_case(case, own, environment, verbose=verbose)
+        outcome = run_case(case, own, environment, fresh=fresh, verbose=verbose)
         mark = "" if not outcome.faults else f"  <<< {'; '.join(outcome.faults)}"
         print(
             f"{case.name[:52]:<52} {outcome.status:>6} {outcome.seconds:>5.1f} {outcome.mib:>5.0f}"
@@ -104,22 +114,29 @@ def _run_all(cases: list[Case], folder: Path, *, verbose: bool) -> int:
     return 1 if bad else 0
 
 
-def run_case(case: Case, folder: Path, environment: dict[str, str], *, verbose: bool) -> Outcome:
+def run_case(
+    case: Case, folder: Path, environment: dict[str, str], *, fresh: bool, verbose: bool
+) -> Outcome:
     """Make the case in its folder, run it there, and judge what came of it."""
     case.make(folder)
     before = _files(folder)
     started = time.monotonic()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = subprocess.Popen(
-            ["/bin/bash", "-c", case.run],
-            cwd=folder,
-            env={**environment, **case.environment},
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            start_new_session=True,
-        )
-        status, mib, why = _wait(process, started)
+        words = None if fresh or case.environment else _plain_words(case.run)
+        if words is None:
+            process = subprocess.Popen(
+                ["/bin/bash", "-c", case.run],
+                cwd=folder,
+                env={**environment, **case.environment},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+            pid = process.pid
+        else:
+            pid = _fork(words, folder, out.fileno(), err.fileno())
+        status, mib, why = _wait(pid, started)
         seconds = time.monotonic() - started
         out.seek(0)
         err.seek(0)
@@ -135,18 +152,65 @@ def run_case(case: Case, folder: Path, environment: dict[str, str], *, verbose: 
     return Outcome(case, status, seconds, mib, last_line, tuple(faults))
 
 
-def _wait(process: subprocess.Popen[bytes], started: float) -> tuple[int, float, list[str]]:
+def _plain_words(command: str) -> list[str] | None:
+    """The words of a command; None where it takes a shell to understand it."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    words = list(lexer)
+    is_plain = words[0] in ("akgnn", "api") and "$" not in command
+    return words if is_plain and not any(set(word) <= set(";&|<>()") and word for word in words) else None
+
+
+def _fork(words: list[str], folder: Path, out: int, err: int) -> int:
+    """Run a command in a copy of this process; gives its id."""
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        os.setsid()
+        os.chdir(folder)
+        for number, stream in enumerate((os.open(os.devnull, os.O_RDONLY), out, err)):
+            os.dup2(stream, number)
+        if words[0] == "akgnn":
+            from akgnn.cli.main import main as command
+
+            sys.argv = words
+            status = command()
+        else:
+            sys.argv = words
+            exec(_API, {"__name__": "__main__"})
+            status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def _import_everything() -> None:
+    import akgnn.cli.main
+    import akgnn.data.convert
+    import akgnn.estimator.classifier
+    import akgnn.export.export
+    import akgnn.report.run_page
+    import akgnn.runs.train  # noqa: F401
+
+
+def _wait(pid: int, started: float) -> tuple[int, float, list[str]]:
     """Wait for the end, or end it; the status, the most memory in MiB, and why it was ended."""
     why: list[str] = []
     while True:
-        pid, code, usage = os.wait4(process.pid, os.WNOHANG)
-        if pid:
-            process.returncode = os.waitstatus_to_exitcode(code)
-            return process.returncode, usage.ru_maxrss / 1024, why
+        ended, code, usage = os.wait4(pid, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(code), usage.ru_maxrss / 1024, why
         is_late = time.monotonic() - started > MOST_SECONDS
-        if (is_late or _group_mib(process.pid) > KILL_MIB) and not why:
+        if (is_late or _group_mib(pid) > KILL_MIB) and not why:
             why.append("hangs" if is_late else "takes all memory")
-            os.killpg(process.pid, signal.SIGKILL)
+            os.killpg(pid, signal.SIGKILL)
         time.sleep(0.05)
 
 

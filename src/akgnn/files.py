@@ -1,5 +1,6 @@
 """Files and folders: written in one step, locked, and JSON as it is read and written everywhere."""
 
+import hashlib
 import json
 import math
 import os
@@ -9,7 +10,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 from akgnn.errors import AkgnnError, CheckpointError, RunFolderError
 
@@ -166,14 +167,31 @@ def read_file(
         AkgnnError: It is no file, larger than `most_bytes`, or cannot be read; of the kind
             `raises`.
     """
+    with _opened(file, raises) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if most_bytes is not None and size > most_bytes:
+            raise raises(f"{file} is too large: {size:,} bytes, at most {most_bytes:,}.")
+        return stream.read()
+
+
+def file_sha256(file: Path) -> str:
+    """The SHA-256 of a file, which need not fit into memory.
+
+    Raises:
+        CheckpointError: It is no file, or cannot be read.
+    """
+    with _opened(file, CheckpointError) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@contextmanager
+def _opened(file: Path, raises: type[AkgnnError]) -> Iterator[BinaryIO]:
+    """A file to read; what is no file is an error, since a pipe or a device would never end."""
     try:
-        about = file.stat()
-        # A pipe or a device would never end.
-        if not stat.S_ISREG(about.st_mode):
-            raise FileNotFoundError
-        if most_bytes is not None and about.st_size > most_bytes:
-            raise raises(f"{file} is too large: {about.st_size:,} bytes, at most {most_bytes:,}.")
-        return file.read_bytes()
+        if not stat.S_ISREG(file.stat().st_mode):
+            raise raises(f"{file} cannot be read: it is missing, or is no file.")
+        with file.open("rb") as stream:
+            yield stream
     except FileNotFoundError as error:
         raise raises(f"{file} cannot be read: it is missing, or is no file.") from error
     except (OSError, ValueError) as error:

@@ -24,6 +24,7 @@ from torch import Tensor
 from akgnn.codec import from_json, reading
 from akgnn.errors import CheckpointError, RunFolderError
 from akgnn.files import (
+    file_sha256,
     folder_lock,
     is_left_over,
     json_lines,
@@ -206,9 +207,10 @@ def read_tensors(file: Path, sha256: str) -> Weights:
     Raises:
         CheckpointError: It is another file, or none.
     """
-    blob = read_file(file)
-    if hashlib.sha256(blob).hexdigest() != sha256:
+    # First bit by bit: another file may be larger than memory.
+    if file_sha256(file) != sha256:
         raise CheckpointError(f"{file} is damaged: it is not the file that {RUN_FILE} names.")
+    blob = read_file(file)
     try:
         return dict(load_tensors(blob))
     except SafetensorError as error:

@@ -64,6 +64,9 @@ class MLflow(Tracker):
     def open(self) -> None:
         """Make the database, or open the one that is there."""
         make_folder(self.folder)
+        if self.database.exists() and not self.database.is_file():
+            # MLflow would try for minutes.
+            raise RunFolderError(f"MLflow cannot use {self.database}: it is no file.")
         with self._asking():
             if not self.database.exists():
                 self._make()

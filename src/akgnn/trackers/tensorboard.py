@@ -1,5 +1,6 @@
 """TensorBoard."""
 
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,16 +21,25 @@ class TensorBoard(Tracker):
 
     def __init__(self, folder: Path) -> None:
         try:
+            from tensorboard.summary.writer.event_file_writer import _AsyncWriterThread
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:
             raise MissingExtraError("TensorBoard", "trackers") from error
         self.folder = folder
-        self._make = SummaryWriter
+        self._make, self._thread = SummaryWriter, _AsyncWriterThread
+        self._hook = threading.excepthook
         self._writers: dict[str, SummaryWriter] = {}
 
     def open(self) -> None:
         """Make the folder."""
         make_folder(self.folder)
+        self._hook = threading.excepthook
+        threading.excepthook = self._hide_writers
+
+    def _hide_writers(self, failure: threading.ExceptHookArgs) -> None:
+        """Let a thread that writes events end without a traceback: whoever hands it more is told."""
+        if not (isinstance(failure.exc_value, OSError) and isinstance(failure.thread, self._thread)):
+            self._hook(failure)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -73,3 +83,4 @@ class TensorBoard(Tracker):
             for writer in self._writers.values():
                 writer.close()
         self._writers.clear()
+        threading.excepthook = self._hook
