@@ -49,7 +49,7 @@ from akgnn.errors import AkgnnError
 try:
     exec(sys.argv[1])
 except AkgnnError as error:
-    print(str(error).replace(chr(27), "ESC"), file=sys.stderr)
+    print(str(error).encode("unicode_escape").decode(), file=sys.stderr)
     sys.exit(2)
 """
 
@@ -68,7 +68,9 @@ class Outcome:
 
 def main() -> int:
     """Run the cases asked for; 1 where any of them is bad."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("words", nargs="*", help="run only cases with one of these in their names")
     parser.add_argument("--list", action="store_true", help="name the cases and run none")
     parser.add_argument("--fresh", action="store_true", help="a new interpreter for each case")
@@ -158,7 +160,11 @@ def _plain_words(command: str) -> list[str] | None:
     lexer.whitespace_split = True
     words = list(lexer)
     is_plain = words[0] in ("akgnn", "api") and "$" not in command
-    return words if is_plain and not any(set(word) <= set(";&|<>()") and word for word in words) else None
+    return (
+        words
+        if is_plain and not any(set(word) <= set(";&|<>()") and word for word in words)
+        else None
+    )
 
 
 def _fork(words: list[str], folder: Path, out: int, err: int) -> int:

@@ -173,7 +173,9 @@ def _write(file: Path, content: bytes) -> None:
 def _lines(name: str, change: Callable[[list[str]], list[str]]) -> Make:
     def make(folder: Path) -> None:
         lines = (folder / name).read_text().splitlines()
-        (folder / name).write_bytes(("\n".join(change(lines)) + "\n").encode("utf-8", "surrogatepass"))
+        (folder / name).write_bytes(
+            ("\n".join(change(lines)) + "\n").encode("utf-8", "surrogatepass")
+        )
 
     return make
 
@@ -231,7 +233,12 @@ DAMAGE = {
     "data too short": "m.data = m.data[:3]",
 }
 LONG = "x" * 300
-ENCODED = {"ascii": "ascii", "latin-1": "latin-1", "cp1252": "cp1252", "strict ascii": "ascii:strict"}
+ENCODED = {
+    "ascii": "ascii",
+    "latin-1": "latin-1",
+    "cp1252": "cp1252",
+    "strict ascii": "ascii:strict",
+}
 HUGE_FILE = "truncate -s 3G {0} && "
 
 
@@ -255,10 +262,11 @@ def _toml(content: str) -> Make:
 
 CONFIG = "akgnn train --config bad.toml"
 PARQUET = (
-    "import pyarrow as pa, pyarrow.parquet as pq, pyarrow.csv as c;"
-    "t = c.read_csv('nodes.csv');"
+    "import pyarrow as pa, pyarrow.parquet as pq, pyarrow.csv as c;t = c.read_csv('nodes.csv');"
 )
-READONLY = "mkdir -p locked && mount -t tmpfs -o ro,size=1m none locked && trap 'umount locked' EXIT; "
+READONLY = (
+    "mkdir -p locked && mount -t tmpfs -o ro,size=1m none locked && trap 'umount locked' EXIT; "
+)
 TINY = "mkdir -p tiny && mount -t tmpfs -o size={0} none tiny && trap 'umount tiny' EXIT; "
 
 ASKED: list[Case] = [
@@ -322,7 +330,9 @@ ASKED: list[Case] = [
     case("output closed, train", f"{TRAIN} --dataset {CSBM} >&-", status=(1, 2)),
     case("output closed, json", "akgnn inspect run --json >&-", status=(1, 2)),
     case("output closed, help", "akgnn --help >&-", status=(1, 2)),
-    case("output closed, both", f"{TRAIN} --dataset {CSBM} >&- 2>&-", status=(1, 2), is_silent=True),
+    case(
+        "output closed, both", f"{TRAIN} --dataset {CSBM} >&- 2>&-", status=(1, 2), is_silent=True
+    ),
     case("errors closed", "akgnn train --dataset corra 2>&-", is_silent=True),
     case("output full, train", f"{TRAIN} --dataset {CSBM} >/dev/full", status=1),
     case("output full, predict", "akgnn predict run >/dev/full", status=1),
@@ -347,7 +357,8 @@ ASKED: list[Case] = [
             "bench": "akgnn bench layer --edges 1e3 --repetitions 5 --channels 4 --out {out}",
             "tensorboard": f"{OWN} --track tensorboard:{{out}}",
             "mlflow": f"{OWN} --track mlflow:{{out}}",
-            "estimator": 'api "' + FITTING
+            "estimator": 'api "'
+            + FITTING
             + "AKGNNClassifier(epochs=2, n_neighbors=3).fit(x, y).save('{out}')\"",
         }.items()
         for what, out, make in (
@@ -356,7 +367,7 @@ ASKED: list[Case] = [
         )
     ),
     *(
-        case(f"out in a read-only folder, {command}", READONLY + run)
+        case(f"out in a read-only folder, {command}", READONLY + run, leaves=("locked",))
         for command, run in {
             "train": f"{OWN} --out locked/out",
             "train itself": f"{OWN} --out locked",
@@ -371,52 +382,123 @@ ASKED: list[Case] = [
     ),
     case("out with a name of 250 letters", f"akgnn predict run --out {'x' * 250}", status=0),
     case("out is /dev/full, predict", "akgnn predict run --out /dev/full", status=2),
-    case("out in a loop of links", "ln -s loop loop; akgnn predict run --out loop/x", leaves=("loop",)),
+    case(
+        "out in a loop of links",
+        "ln -s loop loop; akgnn predict run --out loop/x",
+        leaves=("loop",),
+    ),
     # 4: pipes and devices.
     case("pipe as nodes", OWN, pipe("nodes.csv")),
     case("pipe as edges", OWN, pipe("edges.csv")),
     case("pipe as json lines", JSONL, pipe("nodes.jsonl")),
-    case("pipe as parquet", f"{TRAIN} --nodes nodes.parquet --edges edges.csv", pipe("nodes.parquet")),
+    case(
+        "pipe as parquet", f"{TRAIN} --nodes nodes.parquet --edges edges.csv", pipe("nodes.parquet")
+    ),
     case("pipe as run.json", "akgnn predict run", pipe("run/run.json")),
     case("pipe as run.json, resumed", f"{OWN} --out run --resume", pipe("run/run.json")),
     case("pipe as weights", "akgnn predict run", pipe("run/weights.safetensors")),
     case("pipe as config", "akgnn train --config settings.toml", pipe("settings.toml")),
     case("pipe as spec", "akgnn reproduce spec.toml", pipe("spec.toml")),
-    case("pipe as records", "akgnn report records", both(text("records/x", ""), pipe("records/records.jsonl"))),
+    case(
+        "pipe as records",
+        "akgnn report records",
+        both(text("records/x", ""), pipe("records/records.jsonl")),
+    ),
     case("pipe as nodes to predict", "akgnn predict run --nodes nodes.csv", pipe("nodes.csv")),
-    case("pipe as study", f"akgnn tune --dataset {CSBM} --out t", both(text("t/.lock", ""), pipe("t/study.db"))),
-    case("pipe as epochs.jsonl", "akgnn train --out state --resume", pipe("state/epochs.jsonl"), status=(0, 2)),
-    case("pipe as output of init", "akgnn init settings.toml --force", pipe("settings.toml"), status=(0, 2)),
+    case(
+        "pipe as study",
+        f"akgnn tune --dataset {CSBM} --out t",
+        both(text("t/.lock", ""), pipe("t/study.db")),
+    ),
+    case(
+        "pipe as epochs.jsonl",
+        "akgnn train --out state --resume",
+        pipe("state/epochs.jsonl"),
+        status=(0, 2),
+    ),
+    case(
+        "pipe as output of init",
+        "akgnn init settings.toml --force",
+        pipe("settings.toml"),
+        status=(0, 2),
+    ),
     case("pipe as output of predict", "akgnn predict run --out p", pipe("p"), status=(0, 2)),
     case("pipe as lock", "akgnn train --out state --resume", pipe("state/.lock"), status=(0, 2)),
-    case("pipe as filtered data", "akgnn train --dataset chameleon-filtered --data-root .", both(text("filtered/x", ""), pipe("filtered/chameleon_filtered_directed.npz"))),
+    case(
+        "pipe as filtered data",
+        "akgnn train --dataset chameleon-filtered --data-root .",
+        both(text("filtered/x", ""), pipe("filtered/chameleon_filtered_directed.npz")),
+    ),
     case("pipe as mlflow", f"{OWN} --track mlflow:m", both(text("m/x", ""), pipe("m/mlflow.db"))),
     case("/dev/zero as nodes", OWN, link("nodes.csv", "/dev/zero")),
     case("/dev/zero as json lines", JSONL, link("nodes.jsonl", "/dev/zero")),
     case("/dev/zero as run.json", "akgnn predict run", link("run/run.json", "/dev/zero")),
-    case("/dev/zero as run.json in python", "api \"import akgnn; akgnn.load_run('run')\"", link("run/run.json", "/dev/zero")),
+    case(
+        "/dev/zero as run.json in python",
+        "api \"import akgnn; akgnn.load_run('run')\"",
+        link("run/run.json", "/dev/zero"),
+    ),
     case("/dev/zero as weights", "akgnn predict run", link("run/weights.safetensors", "/dev/zero")),
     case("/dev/zero as config", "akgnn train --config bad.toml", link("bad.toml", "/dev/zero")),
     case("/dev/zero as spec", "akgnn reproduce spec.toml", link("spec.toml", "/dev/zero")),
-    case("/dev/zero as spec of a report", "akgnn report run --spec spec.toml", link("spec.toml", "/dev/zero")),
+    case(
+        "/dev/zero as spec of a report",
+        "akgnn report run --spec spec.toml",
+        link("spec.toml", "/dev/zero"),
+    ),
     case("/dev/tty as nodes", f"{TRAIN} --nodes /dev/tty --edges edges.csv"),
     case("/dev/null as nodes", OWN, link("nodes.csv", "/dev/null")),
-    case("a socket as nodes", OWN, both(lambda f: (f / "nodes.csv").unlink(), python("import socket; socket.socket(socket.AF_UNIX).bind('nodes.csv')"))),
+    case(
+        "a socket as nodes",
+        OWN,
+        both(
+            lambda f: (f / "nodes.csv").unlink(),
+            python("import socket; socket.socket(socket.AF_UNIX).bind('nodes.csv')"),
+        ),
+    ),
     case("huge run.json", HUGE_FILE.format("run/run.json") + "akgnn predict run"),
     case("huge weights", HUGE_FILE.format("run/weights.safetensors") + "akgnn predict run"),
     case("huge config", HUGE_FILE.format("bad.toml") + CONFIG, leaves=("bad.toml",)),
-    case("huge spec", HUGE_FILE.format("spec.toml") + "akgnn reproduce spec.toml", leaves=("spec.toml",)),
+    case(
+        "huge spec",
+        HUGE_FILE.format("spec.toml") + "akgnn reproduce spec.toml",
+        leaves=("spec.toml",),
+    ),
     case("huge csv of zeros", HUGE_FILE.format("nodes.csv") + OWN),
-    case("huge json lines of zeros", HUGE_FILE.format("nodes.jsonl") + JSONL, leaves=("nodes.jsonl",)),
-    case("huge parquet of zeros", HUGE_FILE.format("nodes.parquet") + f"{TRAIN} --nodes nodes.parquet --edges edges.csv", leaves=("nodes.parquet",)),
-    case("huge filtered data", "mkdir -p filtered; " + HUGE_FILE.format("filtered/chameleon_filtered_directed.npz") + "akgnn train --dataset chameleon-filtered --data-root .", leaves=("filtered",)),
-    case("huge records", "mkdir r; " + HUGE_FILE.format("r/records.jsonl") + "akgnn report r", leaves=("r",)),
+    case(
+        "huge json lines of zeros", HUGE_FILE.format("nodes.jsonl") + JSONL, leaves=("nodes.jsonl",)
+    ),
+    case(
+        "huge parquet of zeros",
+        HUGE_FILE.format("nodes.parquet") + f"{TRAIN} --nodes nodes.parquet --edges edges.csv",
+        leaves=("nodes.parquet",),
+    ),
+    case(
+        "huge filtered data",
+        "mkdir -p filtered; "
+        + HUGE_FILE.format("filtered/chameleon_filtered_directed.npz")
+        + "akgnn train --dataset chameleon-filtered --data-root .",
+        leaves=("filtered",),
+    ),
+    case(
+        "huge records",
+        "mkdir r; " + HUGE_FILE.format("r/records.jsonl") + "akgnn report r",
+        leaves=("r",),
+    ),
     # 5: odd content.
-    case("json text keys with lone surrogates", JSONL, text("nodes.jsonl", '{"id": "a", "label": "x", "\\ud800": "y"}\n')),
+    case(
+        "json text keys with lone surrogates",
+        JSONL,
+        text("nodes.jsonl", '{"id": "a", "label": "x", "\\ud800": "y"}\n'),
+    ),
     case("csv of a byte-order mark", OWN, data("nodes.csv", b"\xef\xbb\xbf")),
     case("csv of a byte-order mark and a line end", OWN, data("nodes.csv", b"\xef\xbb\xbf\n")),
     case("csv edges of a byte-order mark", OWN, data("edges.csv", b"\xef\xbb\xbf\r\n\r\n")),
-    case("tsv of a byte-order mark", f"{TRAIN} --nodes nodes.tsv --edges edges.csv", data("nodes.tsv", b"\xef\xbb\xbf")),
+    case(
+        "tsv of a byte-order mark",
+        f"{TRAIN} --nodes nodes.tsv --edges edges.csv",
+        data("nodes.tsv", b"\xef\xbb\xbf"),
+    ),
     case("jsonl of a byte-order mark", JSONL, data("nodes.jsonl", b"\xef\xbb\xbf")),
     *(
         case(f"5,000 digits, {what}", run.replace("N", NUMBER))
@@ -443,25 +525,69 @@ ASKED: list[Case] = [
         }.items()
     ),
     case("5,000 digits, config", CONFIG, _toml(f"[training]\nepochs = {NUMBER}\n")),
-    case("5,000 digits, python", "api \"import akgnn; akgnn.load_tables('nodes.csv', 'edges.csv', split='9' * 5000 + '-per-class')\""),
-    case("5,000 digits, json lines", JSONL, text("nodes.jsonl", '{"id": %s, "label": "a"}\n' % NUMBER)),
-    case("5,000 digits, run.json", "akgnn predict run", lambda f: _write(f / "run/run.json", b'{"format": "akgnn-run-1", "n": %s}' % NUMBER.encode())),
+    case(
+        "5,000 digits, python",
+        "api \"import akgnn; akgnn.load_tables('nodes.csv', 'edges.csv', split='9' * 5000 + '-per-class')\"",
+    ),
+    case(
+        "5,000 digits, json lines",
+        JSONL,
+        text("nodes.jsonl", f'{{"id": {NUMBER}, "label": "a"}}\n'),
+    ),
+    case(
+        "5,000 digits, run.json",
+        "akgnn predict run",
+        lambda f: _write(
+            f / "run/run.json", b'{"format": "akgnn-run-1", "n": %s}' % NUMBER.encode()
+        ),
+    ),
     case("5,000 digits, ids", OWN, cell(1, 0, NUMBER)),
     case("5,000 digits, a feature", OWN, cell(1, 2, NUMBER), status=(0, 2), lines=2),
-    case("json keys with lone surrogates", JSONL, text("nodes.jsonl", '{"id": "a", "label": "x", "\\ud800": 1}\n')),
-    case("json late keys with lone surrogates", JSONL, text("nodes.jsonl", '{"id": "a", "label": "x"}\n{"id": "b", "label": "y", "\\udfff": 1}\n')),
-    case("json values with lone surrogates", JSONL, text("nodes.jsonl", '{"id": "a", "label": "\\ud800"}\n')),
+    case(
+        "json keys with lone surrogates",
+        JSONL,
+        text("nodes.jsonl", '{"id": "a", "label": "x", "\\ud800": 1}\n'),
+    ),
+    case(
+        "json late keys with lone surrogates",
+        JSONL,
+        text("nodes.jsonl", '{"id": "a", "label": "x"}\n{"id": "b", "label": "y", "\\udfff": 1}\n'),
+    ),
+    case(
+        "json values with lone surrogates",
+        JSONL,
+        text("nodes.jsonl", '{"id": "a", "label": "\\ud800"}\n'),
+    ),
     case("json raw surrogates", JSONL, text("nodes.jsonl", '{"id": "a", "label": "\ud800"}\n')),
-    case("run.json keys with lone surrogates", "akgnn predict run", record("\ud800", value=1), status=(0, 2), lines=2),
-    case("run.json class with a lone surrogate", "akgnn predict run", record("data", "class_names", value=["\ud800", "b"])),
+    case(
+        "run.json keys with lone surrogates",
+        "akgnn predict run",
+        record("\ud800", value=1),
+        status=(0, 2),
+        lines=2,
+    ),
+    case(
+        "run.json class with a lone surrogate",
+        "akgnn predict run",
+        record("data", "class_names", value=["\ud800", "b"]),
+    ),
     case("learning rate 1e38", f"{OWN} --set learning_rate=1e38", status=(1, 2)),
-    case("learning rate 1e38, out", f"{OWN} --set learning_rate=1e38 --out o", status=(1, 2), leaves=("o",)),
+    case(
+        "learning rate 1e38, out",
+        f"{OWN} --set learning_rate=1e38 --out o",
+        status=(1, 2),
+        leaves=("o",),
+    ),
     case("learning rate 1e38, seeds", f"{OWN} --set learning_rate=1e38 --seeds 2", status=(1, 2)),
     case("weight decay 1e38", f"{OWN} --set weight_decay=1e38", status=(0, 1, 2), lines=2),
-    case("phi learning rate 1e38", f"{OWN} --set phi_learning_rate=1e38", status=(0, 1, 2), lines=2),
+    case(
+        "phi learning rate 1e38", f"{OWN} --set phi_learning_rate=1e38", status=(0, 1, 2), lines=2
+    ),
     case("learning rate 1e-38", f"{OWN} --set learning_rate=1e-38", status=0),
     *(
-        case(f"run.json of 10^18 features, {what}", run, record("data", "num_features", value=10**18))
+        case(
+            f"run.json of 10^18 features, {what}", run, record("data", "num_features", value=10**18)
+        )
         for what, run in {
             "predict": "akgnn predict run",
             "inspect": "akgnn inspect run",
@@ -470,11 +596,31 @@ ASKED: list[Case] = [
             "load_run": "api \"import akgnn; akgnn.load_run('run').model\"",
         }.items()
     ),
-    case("run.json of 10^18 features, resumed", "akgnn train --out state --resume", record("data", "num_features", value=10**18, run="state")),
-    case("run.json of 10^30 features", "akgnn predict run", record("data", "num_features", value=10**30)),
-    case("run.json of 10^9 hidden channels", "akgnn predict run", record("settings", "model", "hidden_channels", value=10**9)),
-    case("run.json of 10^9 layers", "akgnn predict run", record("settings", "model", "num_layers", value=10**9)),
-    case("run.json of 10^9 layers, inspect", "akgnn inspect run", record("settings", "model", "num_layers", value=10**9)),
+    case(
+        "run.json of 10^18 features, resumed",
+        "akgnn train --out state --resume",
+        record("data", "num_features", value=10**18, run="state"),
+    ),
+    case(
+        "run.json of 10^30 features",
+        "akgnn predict run",
+        record("data", "num_features", value=10**30),
+    ),
+    case(
+        "run.json of 10^9 hidden channels",
+        "akgnn predict run",
+        record("settings", "model", "hidden_channels", value=10**9),
+    ),
+    case(
+        "run.json of 10^9 layers",
+        "akgnn predict run",
+        record("settings", "model", "num_layers", value=10**9),
+    ),
+    case(
+        "run.json of 10^9 layers, inspect",
+        "akgnn inspect run",
+        record("settings", "model", "num_layers", value=10**9),
+    ),
     *(
         case(
             f"run.json of a graph of {size}, {what}",
@@ -496,11 +642,31 @@ ASKED: list[Case] = [
             ("python", "api \"import akgnn; akgnn.load_run('generated').data()\"", 2),
         )
     ),
-    case("predict on a graph of 10^8 nodes", "akgnn predict generated --dataset csbm:num_nodes=100000000,num_features=4", status=(1, 2)),
-    case("predict on a large graph of 10^9 nodes", "akgnn predict generated --dataset large:num_nodes=1000000000,num_features=4", status=(1, 2)),
-    case("train on a graph of 10^8 nodes", f"{TRAIN} --dataset csbm:num_nodes=100000000,num_features=100000", status=(1, 2)),
-    case("train on 10^9 classes", f"{TRAIN} --dataset csbm:num_nodes=100000000,num_classes=10000000", status=(1, 2)),
-    case("load_dataset of 10^8 nodes", "api \"import akgnn; akgnn.load_dataset('csbm:num_nodes=100000000,num_features=100000')\"", status=2),
+    case(
+        "predict on a graph of 10^8 nodes",
+        "akgnn predict generated --dataset csbm:num_nodes=100000000,num_features=4",
+        status=(1, 2),
+    ),
+    case(
+        "predict on a large graph of 10^9 nodes",
+        "akgnn predict generated --dataset large:num_nodes=1000000000,num_features=4",
+        status=(1, 2),
+    ),
+    case(
+        "train on a graph of 10^8 nodes",
+        f"{TRAIN} --dataset csbm:num_nodes=100000000,num_features=100000",
+        status=(1, 2),
+    ),
+    case(
+        "train on 10^9 classes",
+        f"{TRAIN} --dataset csbm:num_nodes=100000000,num_classes=10000000",
+        status=(1, 2),
+    ),
+    case(
+        "load_dataset of 10^8 nodes",
+        "api \"import akgnn; akgnn.load_dataset('csbm:num_nodes=100000000,num_features=100000')\"",
+        status=2,
+    ),
     *(
         case(
             f"checkpoint with an Adam step of {step}",
@@ -509,8 +675,21 @@ ASKED: list[Case] = [
         )
         for step in ("-1.0", "float('nan')", "float('inf')", "0.5", "-1e30")
     ),
-    case("checkpoint with negative squares", "akgnn train --out state --resume", tensors("t['optimizer/0.exp_avg_sq'] -= 5", run="state")),
-    case("checkpoint with weights that are no numbers", "akgnn train --out state --resume", tensors("t = {k: v * float('nan') if k.startswith('model/') else v for k, v in t.items()}", run="state"), status=(1, 2), leaves=("state",)),
+    case(
+        "checkpoint with negative squares",
+        "akgnn train --out state --resume",
+        tensors("t['optimizer/0.exp_avg_sq'] -= 5", run="state"),
+    ),
+    case(
+        "checkpoint with weights that are no numbers",
+        "akgnn train --out state --resume",
+        tensors(
+            "t = {k: v * float('nan') if k.startswith('model/') else v for k, v in t.items()}",
+            run="state",
+        ),
+        status=(1, 2),
+        leaves=("state",),
+    ),
     # 6: a full disk.
     *(
         case(f"disk full, {what}", TINY.format(size) + run, status=status, leaves=("tiny",))
@@ -519,19 +698,48 @@ ASKED: list[Case] = [
             ("export of half", "16k", "akgnn export run --out tiny/m.pt2", 2),
             ("onnx", "4k", "akgnn export run --onnx --out tiny/m.onnx", 2),
             ("train", "8k", f"{OWN} --out tiny/run", 2),
-            ("train later", "24k", f"{OWN} --set epochs=300 --checkpoint-seconds 0 --out tiny/run", 2),
+            (
+                "train later",
+                "24k",
+                f"{OWN} --set epochs=300 --checkpoint-seconds 0 --out tiny/run",
+                2,
+            ),
             ("tensorboard", "4k", f"{OWN} --set epochs=300 --track tensorboard:tiny/t", 2),
-            ("tensorboard later", "24k", f"{OWN} --set epochs=2000 --set patience=2000 --track tensorboard:tiny/t", 2),
+            (
+                "tensorboard later",
+                "24k",
+                f"{OWN} --set epochs=2000 --set patience=2000 --track tensorboard:tiny/t",
+                2,
+            ),
             ("mlflow", "4k", f"{OWN} --track mlflow:tiny/m", 2),
-            ("mlflow later", "700k", f"{OWN} --set epochs=900 --set patience=900 --track mlflow:tiny/m", (0, 2)),
-            ("predict", "4k", "akgnn predict run --out tiny/p.csv; akgnn predict run --out tiny/q.csv", 2),
+            (
+                "mlflow later",
+                "700k",
+                f"{OWN} --set epochs=900 --set patience=900 --track mlflow:tiny/m",
+                (0, 2),
+            ),
+            (
+                "predict",
+                "4k",
+                "akgnn predict run --out tiny/p.csv; akgnn predict run --out tiny/q.csv",
+                2,
+            ),
             ("report", "64k", "akgnn report run --out tiny/r.html", 2),
-            ("tune", "16k", f"akgnn tune --dataset {CSBM} --set epochs=2 --trials 1 --out tiny/t", 2),
+            (
+                "tune",
+                "16k",
+                f"akgnn tune --dataset {CSBM} --set epochs=2 --trials 1 --out tiny/t",
+                2,
+            ),
             ("init", "0k,nr_inodes=1", "akgnn init tiny/a.toml", 2),
         )
     ),
     case("files limited, export", "ulimit -f 8; akgnn export run --out m.pt2"),
-    case("files limited, tensorboard", f"ulimit -f 8; {OWN} --set epochs=300 --track tensorboard:t", leaves=("t",)),
+    case(
+        "files limited, tensorboard",
+        f"ulimit -f 8; {OWN} --set epochs=300 --track tensorboard:t",
+        leaves=("t",),
+    ),
     case("files limited, mlflow", f"ulimit -f 8; {OWN} --track mlflow:m", leaves=("m",)),
     case("files limited, train", f"ulimit -f 1; {OWN} --out own", leaves=("own",)),
     # 7: escape characters.
@@ -584,7 +792,9 @@ def _api(code: str) -> str:
 
 
 def _own(**options: str) -> str:
-    return " ".join([OWN, *(f"--{name.replace('_', '-')} {value}" for name, value in options.items())])
+    return " ".join(
+        [OWN, *(f"--{name.replace('_', '-')} {value}" for name, value in options.items())]
+    )
 
 
 def _with_jsonl(*rows: Any) -> Make:
@@ -727,7 +937,9 @@ MORE: list[Case] = [
             "with an open quote": cell(5, 1, '"a'),
             "with a quote inside": cell(5, 0, 'n"4'),
             "with zero bytes": data("nodes.csv", b"id,label\na\0b,c\n"),
-            "in UTF-16": python("open('nodes.csv','w',encoding='utf-16').write('id,label\\na,b\\n')"),
+            "in UTF-16": python(
+                "open('nodes.csv','w',encoding='utf-16').write('id,label\\na,b\\n')"
+            ),
             "in Latin-1": data("nodes.csv", b"id,label\n\xe4,b\n"),
             "that is a zip file": data("nodes.csv", b"PK\x03\x04\x14\x00\x06\x00\x08\x00"),
             "that is a PDF": data("nodes.csv", b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n"),
@@ -744,26 +956,39 @@ MORE: list[Case] = [
             "with a label of a surrogate": data("nodes.csv", b"id,label\na,\xed\xa0\x80\nb,c\n"),
             "with an infinite feature": cell(5, 2, "inf"),
             "with a feature of 1e300": cell(5, 2, "1e300"),
-            "with labels that measure": nodes(lambda lines: [lines[0], *(f"n{i},{i / 7},1,2" for i in range(40))]),
-            "with a class for every node": nodes(lambda lines: [lines[0], *(f"n{i},c{i},1,2" for i in range(40))]),
-            "with a control character in a column": nodes(lambda lines: ["id,label,a\x07,b", *lines[1:]]),
+            "with labels that measure": nodes(
+                lambda lines: [lines[0], *(f"n{i},{i / 7},1,2" for i in range(40))]
+            ),
+            "with a class for every node": nodes(
+                lambda lines: [lines[0], *(f"n{i},c{i},1,2" for i in range(40))]
+            ),
+            "with a control character in a column": nodes(
+                lambda lines: ["id,label,a\x07,b", *lines[1:]]
+            ),
             "with an empty edge": edges(lambda lines: [*lines, ",,"]),
             "with edges to nobody": edges(lambda lines: [*lines, "n1,nobody,1"]),
             "with edges to nobody at all": edges(lambda lines: [lines[0], "x,y,1"]),
             "with no edges": edges(lambda lines: lines[:1]),
             "with one column of edges": edges(lambda lines: [line.split(",")[0] for line in lines]),
-            "of edges that is a folder": lambda f: ((f / "edges.csv").unlink(), (f / "edges.csv").mkdir())[0],
+            "of edges that is a folder": lambda f: (
+                (f / "edges.csv").unlink(),
+                (f / "edges.csv").mkdir(),
+            )[0],
             "of edges that is a broken link": link("edges.csv", "nowhere"),
             "of edges that is a loop": link("edges.csv", "edges.csv"),
             "of edges with a header twice": edges(lambda lines: [lines[0], *lines]),
-            "of edges with carriage returns alone": data("edges.csv", b"source,target\rn1,n2\rn2,n3\r"),
         }.items()
     ),
     *(
         case(f"weight {what}", f"{OWN} --weight weight", cell(3, 2, value, "edges.csv"))
         for what, value in {
-            "negative": "-1", "missing": "", "infinite": "inf", "no number": "heavy", "nan": "nan",
-            "of 1e39": "1e39", "of 5,000 digits": NUMBER, "in hexadecimal": "0x10",
+            "negative": "-1",
+            "missing": "",
+            "infinite": "inf",
+            "no number": "heavy",
+            "nan": "nan",
+            "of 1e39": "1e39",
+            "of 5,000 digits": NUMBER,
         }.items()
     ),
     *(
@@ -777,7 +1002,9 @@ MORE: list[Case] = [
             "of empty objects": text("nodes.jsonl", "{}\n{}\n"),
             "with a key twice": text("nodes.jsonl", '{"id": "a", "id": "b", "label": "c"}\n'),
             "with an empty key": text("nodes.jsonl", '{"": "a", "label": "b"}\n'),
-            "with a key of an escape": text("nodes.jsonl", '{"id": "a", "label": "b", "\\u001b": 1}\n'),
+            "with a key of an escape": text(
+                "nodes.jsonl", '{"id": "a", "label": "b", "\\u001b": 1}\n'
+            ),
             "with two kinds": _with_jsonl({"id": 7, "label": "a", "age": 1}),
             "with text among numbers": _with_jsonl({"id": "z", "label": "a", "age": "old"}),
             "with a list as a label": _with_jsonl({"id": "z", "label": ["a"], "age": 1}),
@@ -794,26 +1021,59 @@ MORE: list[Case] = [
             "of nothing": data("nodes.parquet", b""),
             "of rubbish": data("nodes.parquet", b"PAR1" + bytes(range(256)) * 9 + b"PAR1"),
             "that is a csv": lambda f: (f / "nodes.csv").rename(f / "nodes.parquet") and None,
-            "cut in two": python(PARQUET + "pq.write_table(t,'a');b=open('a','rb').read();open('nodes.parquet','wb').write(b[:len(b)//2])"),
-            "with a flipped byte": python(PARQUET + "pq.write_table(t,'a');b=bytearray(open('a','rb').read());b[len(b)//3]^=255;b[len(b)//2]^=255;open('nodes.parquet','wb').write(b)"),
+            "cut in two": python(
+                PARQUET
+                + "pq.write_table(t,'a');b=open('a','rb').read();open('nodes.parquet','wb').write(b[:len(b)//2])"
+            ),
+            "with a flipped byte": python(
+                PARQUET
+                + "pq.write_table(t,'a');b=bytearray(open('a','rb').read());b[len(b)//3]^=255;b[len(b)//2]^=255;open('nodes.parquet','wb').write(b)"
+            ),
             "without rows": python(PARQUET + "pq.write_table(t[:0],'nodes.parquet')"),
             "without columns": python(PARQUET + "pq.write_table(t.select([]),'nodes.parquet')"),
-            "with binary ids": python(PARQUET + "pq.write_table(t.set_column(0,'id',pa.array([b'\\xff%d'%i for i in range(40)])),'nodes.parquet')"),
-            "with dates as labels": python(PARQUET + "import datetime as d; pq.write_table(t.set_column(1,'label',pa.array([d.date(2020,1,1+i%2) for i in range(40)])),'nodes.parquet')"),
-            "with nested features": python(PARQUET + "pq.write_table(t.append_column('x',pa.array([{'a':[1]}]*40)),'nodes.parquet')"),
-            "nested 3,000 deep": python(PARQUET + "import functools; k=functools.reduce(lambda k,_: pa.list_(k),range(300),pa.int8()); pq.write_table(t.append_column('x',pa.nulls(40,k)),'nodes.parquet')"),
-            "with null ids": python(PARQUET + "pq.write_table(t.set_column(0,'id',pa.nulls(40)),'nodes.parquet')"),
-            "with NaN as ids": python(PARQUET + "pq.write_table(t.set_column(0,'id',pa.array([float('nan')]*40)),'nodes.parquet')"),
-            "with fractions as ids": python(PARQUET + "pq.write_table(t.set_column(0,'id',pa.array([i+0.5 for i in range(40)])),'nodes.parquet')"),
+            "with binary ids": python(
+                PARQUET
+                + "pq.write_table(t.set_column(0,'id',pa.array([b'\\xff%d'%i for i in range(40)])),'nodes.parquet')"
+            ),
+            "with dates as labels": python(
+                PARQUET
+                + "import datetime as d; pq.write_table(t.set_column(1,'label',pa.array([d.date(2020,1,1+i%2) for i in range(40)])),'nodes.parquet')"
+            ),
+            "with nested features": python(
+                PARQUET
+                + "pq.write_table(t.append_column('x',pa.array([{'a':[1]}]*40)),'nodes.parquet')"
+            ),
+            "nested 3,000 deep": python(
+                PARQUET
+                + "import functools; k=functools.reduce(lambda k,_: pa.list_(k),range(300),pa.int8()); pq.write_table(t.append_column('x',pa.nulls(40,k)),'nodes.parquet')"
+            ),
+            "with null ids": python(
+                PARQUET + "pq.write_table(t.set_column(0,'id',pa.nulls(40)),'nodes.parquet')"
+            ),
+            "with NaN as ids": python(
+                PARQUET
+                + "pq.write_table(t.set_column(0,'id',pa.array([float('nan')]*40)),'nodes.parquet')"
+            ),
+            "with fractions as ids": python(
+                PARQUET
+                + "pq.write_table(t.set_column(0,'id',pa.array([i+0.5 for i in range(40)])),'nodes.parquet')"
+            ),
         }.items()
     ),
     *(
         case(f"table path {what}", f"{TRAIN} --nodes {path} --edges edges.csv")
         for what, path in {
-            "of no file": "nothing.csv", "of a folder": "run", "without an ending": "nodes",
-            "of an unknown ending": "settings.toml", "at an address": "https://example.org/a.csv",
-            "of the home folder": "'~/a.csv'", "too long": f"{LONG}.csv", "below a file": "nodes.csv/a.csv",
-            "empty": "''", "of a point": ".", "of excel": "nodes.xlsx",
+            "of no file": "nothing.csv",
+            "of a folder": "run",
+            "without an ending": "nodes",
+            "of an unknown ending": "settings.toml",
+            "at an address": "https://example.org/a.csv",
+            "of the home folder": "'~/a.csv'",
+            "too long": f"{LONG}.csv",
+            "below a file": "nodes.csv/a.csv",
+            "empty": "''",
+            "of a point": ".",
+            "of excel": "nodes.xlsx",
         }.items()
     ),
     # Settings files.
@@ -851,7 +1111,12 @@ MORE: list[Case] = [
     case("config that is a folder", "akgnn train --config run"),
     case("config of nothing", CONFIG, _toml(""), status=0),
     *(
-        case(f"spec {what}", "akgnn reproduce spec.toml --out r", text("spec.toml", content), leaves=("r",))
+        case(
+            f"spec {what}",
+            "akgnn reproduce spec.toml --out r",
+            text("spec.toml", content),
+            leaves=("r",),
+        )
         for what, content in {
             "of nothing": "",
             "nested too deeply": "a = " + "[" * 5000,
@@ -872,7 +1137,10 @@ MORE: list[Case] = [
             "of rubbish": data("run/run.json", bytes(range(256))),
             "of another format": record("format", value="akgnn-run-99"),
             "nested too deeply": data("run/run.json", b"[" * 100_000),
-            "that is a folder": lambda f: ((f / "run/run.json").unlink(), (f / "run/run.json").mkdir())[0],
+            "that is a folder": lambda f: (
+                (f / "run/run.json").unlink(),
+                (f / "run/run.json").mkdir(),
+            )[0],
             "of an unknown status": record("status", value="asleep"),
             "of a failed run without a reason": record("status", value="failed"),
             "of settings that are a list": record("settings", value=[]),
@@ -882,10 +1150,14 @@ MORE: list[Case] = [
             "of features that are text": record("data", "num_features", value="2"),
             "of no classes": record("data", "class_names", value=[]),
             "of a class with an escape": record("data", "class_names", value=["\x1b[31m", "b"]),
-            "of a hundred thousand classes": record("data", "class_names", value=[str(i) for i in range(100_000)]),
+            "of a hundred thousand classes": record(
+                "data", "class_names", value=[str(i) for i in range(100_000)]
+            ),
             "of no recipe": record("data", "recipe", value={}),
             "of a recipe that is a list": record("data", "recipe", value=[1]),
-            "of weights elsewhere": record("weights", value={"file": "../../etc/passwd", "sha256": "0"}),
+            "of weights elsewhere": record(
+                "weights", value={"file": "../../etc/passwd", "sha256": "0"}
+            ),
             "of weights that are a number": record("weights", value=7),
             "of weights without a name": record("weights", value={"file": "", "sha256": ""}),
             "of a history that is a number": record("history", value=1),
@@ -895,10 +1167,10 @@ MORE: list[Case] = [
             "of nodes that are a device": record("settings", "tables", "nodes", value="/dev/zero"),
             "of nodes that are an empty text": record("settings", "tables", "nodes", value=""),
             "of other columns": record("settings", "tables", "label", value="nope"),
-            "of a data set in place of tables": record("settings", "run", "dataset", value="csbm"),
-            "of a split of 5,000 digits": record("settings", "run", "split", value=NUMBER + "-per-class"),
+            "of a split of 5,000 digits": record(
+                "settings", "run", "split", value=NUMBER + "-per-class"
+            ),
         }.items()
-        if what not in ("of a data set in place of tables",)
     ),
     *(
         case(f"weights {what}", PREDICT, make)
@@ -906,7 +1178,10 @@ MORE: list[Case] = [
             "of nothing": data("run/weights.safetensors", b""),
             "of rubbish": data("run/weights.safetensors", bytes(range(256)) * 10),
             "that are gone": lambda f: (f / "run/weights.safetensors").unlink(),
-            "that are a folder": lambda f: ((f / "run/weights.safetensors").unlink(), (f / "run/weights.safetensors").mkdir())[0],
+            "that are a folder": lambda f: (
+                (f / "run/weights.safetensors").unlink(),
+                (f / "run/weights.safetensors").mkdir(),
+            )[0],
             "with one too few": tensors("t.pop(next(iter(t)))"),
             "with one too many": tensors("t['extra'] = torch.zeros(3)"),
             "of other shapes": tensors("t = {k: v.reshape(-1) for k, v in t.items()}"),
@@ -919,55 +1194,119 @@ MORE: list[Case] = [
         case(f"state {what}", RESUME, make)
         for what, make in {
             "of other parts": tensors("t['strange/x'] = torch.zeros(1)", run="state"),
-            "without the optimiser": tensors("t = {k: v for k, v in t.items() if k[0] != 'o'}", run="state"),
-            "of an optimiser of integers": tensors("t = {k: v.long() if k[0] == 'o' else v for k, v in t.items()}", run="state"),
-            "of another number of epochs": record("settings", "training", "epochs", value=-3, run="state"),
-            "of a history without an end": record("history", "val_loss", value=[1.0, 2.0, 3.0], run="state"),
-            "of negative seconds": record("seconds", value=None, run="state"),
-            "of a lost table": record("settings", "tables", "edges", value="/nowhere.csv", run="state"),
+            "without the optimiser": tensors(
+                "t = {k: v for k, v in t.items() if k[0] != 'o'}", run="state"
+            ),
+            "of an optimiser of integers": tensors(
+                "t = {k: v.long() if k[0] == 'o' else v for k, v in t.items()}", run="state"
+            ),
+            "of another number of epochs": record(
+                "settings", "training", "epochs", value=-3, run="state"
+            ),
+            "of a history without an end": record(
+                "history", "val_loss", value=[1.0, 2.0, 3.0], run="state"
+            ),
+            "of a lost table": record(
+                "settings", "tables", "edges", value="/nowhere.csv", run="state"
+            ),
         }.items()
-        if what != "of negative seconds"
     ),
     case("out that holds another run", f"{OWN} --out run"),
     case("out that holds other files", f"{OWN} --out filled", text("filled/notes.txt", "mine")),
     case("out of other settings, resumed", f"{OWN} --out run --resume --set num_layers=3"),
     case("out of several seeds that holds one", f"{OWN} --out run --seeds 2"),
-    case("two trainings in one folder", f"{OWN} --set epochs=400 --set patience=400 --out twice >/dev/null & sleep 6; {OWN} --out twice; s=$?; wait; exit $s", status=2, leaves=("twice",)),
+    case(
+        "two trainings in one folder",
+        f"{OWN} --set epochs=400 --set patience=400 --out twice >/dev/null & sleep 6; {OWN} --out twice; s=$?; wait; exit $s",
+        status=2,
+        leaves=("twice",),
+    ),
     # Python.
     *(
-        case(f"python {what}", _api("import akgnn, pandas as pd, numpy as np, torch; " + code), status=status)
+        case(
+            f"python {what}",
+            _api("import akgnn, pandas as pd, numpy as np, torch; " + code),
+            status=status,
+        )
         for what, code, status in (
             ("train of a path that is a number", "akgnn.train(nodes=3, edges=4)", 2),
             ("train of an unknown setting", f"akgnn.train('{CSBM}', settings={{'epoch': 3}})", 2),
-            ("train of a setting of a wrong kind", f"akgnn.train('{CSBM}', settings={{'epochs': 'x'}})", 2),
-            ("train of a huge setting", f"akgnn.train('{CSBM}', settings={{'epochs': 10**5000}})", 2),
+            (
+                "train of a setting of a wrong kind",
+                f"akgnn.train('{CSBM}', settings={{'epochs': 'x'}})",
+                2,
+            ),
+            (
+                "train of a huge setting",
+                f"akgnn.train('{CSBM}', settings={{'epochs': 10**5000}})",
+                2,
+            ),
             ("train of a seed that is text", f"akgnn.train('{CSBM}', seed='a')", 2),
             ("train of a negative seed", f"akgnn.train('{CSBM}', seed=-1)", 2),
             ("train of a data set that is None and tables", "akgnn.train(nodes='nodes.csv')", 2),
-            ("train into a path with a zero byte", f"akgnn.train('{CSBM}', settings={{'epochs': 2}}, out='a' + chr(0))", 2),
+            (
+                "train into a path with a zero byte",
+                f"akgnn.train('{CSBM}', settings={{'epochs': 2}}, out='a' + chr(0))",
+                2,
+            ),
             ("load_run of a path with a zero byte", "akgnn.load_run('a' + chr(0))", 2),
-            ("load_tables of a path with a zero byte", "akgnn.load_tables('a' + chr(0) + '.csv', 'edges.csv')", 2),
+            (
+                "load_tables of a path with a zero byte",
+                "akgnn.load_tables('a' + chr(0) + '.csv', 'edges.csv')",
+                2,
+            ),
             ("load_run of nothing", "akgnn.load_run('')", 2),
             ("load_tables of empty frames", "akgnn.load_tables(pd.DataFrame(), pd.DataFrame())", 2),
-            ("load_tables of a frame of objects", "akgnn.load_tables(pd.DataFrame({'id': [1, 'a'], 'label': [object(), 2]}), 'edges.csv')", 2),
+            (
+                "load_tables of a frame of objects",
+                "akgnn.load_tables(pd.DataFrame({'id': [1, 'a'], 'label': [object(), 2]}), 'edges.csv')",
+                2,
+            ),
             ("load_tables of a list", "akgnn.load_tables([1, 2], [3])", 2),
-            ("load_tables of mixed ids", "akgnn.load_tables(pd.DataFrame({'id': [1, 'a', 2.5], 'label': ['x', 'y', 'x']}), 'edges.csv')", 2),
-            ("load_tables of huge ids", "akgnn.load_tables(pd.DataFrame({'id': [10**40, 2], 'label': ['x', 'y']}), 'edges.csv')", 2),
+            (
+                "load_tables of mixed ids",
+                "akgnn.load_tables(pd.DataFrame({'id': [1, 'a', 2.5], 'label': ['x', 'y', 'x']}), 'edges.csv')",
+                2,
+            ),
+            (
+                "load_tables of huge ids",
+                "akgnn.load_tables(pd.DataFrame({'id': [10**40, 2], 'label': ['x', 'y']}), 'edges.csv')",
+                2,
+            ),
             ("load_tables of an unknown split", LOAD.format(", split='x'")[14:], 2),
             ("load_tables of a label that is a number", LOAD.format(", label=3")[14:], 2),
             ("load_dataset of a number", "akgnn.load_dataset('csbm:seed=-1')", 2),
-            ("graph of a negative node", "akgnn.Graph.from_edge_index(torch.tensor([[0], [-1]]))", 2),
-            ("graph of a far node", "akgnn.Graph.from_edge_index(torch.tensor([[0], [5]]), num_nodes=3)", 2),
+            (
+                "graph of a negative node",
+                "akgnn.Graph.from_edge_index(torch.tensor([[0], [-1]]))",
+                2,
+            ),
+            (
+                "graph of a far node",
+                "akgnn.Graph.from_edge_index(torch.tensor([[0], [5]]), num_nodes=3)",
+                2,
+            ),
             ("graph of fractions", "akgnn.Graph.from_edge_index(torch.tensor([[0.5], [1]]))", 2),
             ("graph of text", "akgnn.Graph.from_edge_index('x')", 2),
             ("graph of 2^62 nodes", "akgnn.Graph.from_edge_index(torch.tensor([[0], [2**62]]))", 2),
-            ("graph of NaN weights", "akgnn.Graph.from_edge_index(torch.tensor([[0], [1]]), torch.tensor([float('nan')]))", 2),
-            ("estimator of NaN", "akgnn.AKGNNClassifier().fit(np.full((9, 2), np.nan), [0, 1, 0] * 3)", (1, 2)),
+            (
+                "graph of NaN weights",
+                "akgnn.Graph.from_edge_index(torch.tensor([[0], [1]]), torch.tensor([float('nan')]))",
+                2,
+            ),
             ("estimator loaded from a run", "akgnn.AKGNNClassifier.load('run')", 2),
             ("estimator loaded from nothing", "akgnn.AKGNNClassifier.load('nowhere')", 2),
             ("predict of a folder", "akgnn.load_run('run').predict(nodes='run', edges='run')", 2),
-            ("predict of edges to nobody", "akgnn.load_run('run').predict(nodes='nodes.csv', edges=pd.DataFrame({'source': ['x'], 'target': ['y']}))", 2),
-            ("predict of other columns", "akgnn.load_run('run').predict(nodes=pd.DataFrame({'id': ['x']}))", 2),
+            (
+                "predict of edges to nobody",
+                "akgnn.load_run('run').predict(nodes='nodes.csv', edges=pd.DataFrame({'source': ['x'], 'target': ['y']}))",
+                2,
+            ),
+            (
+                "predict of other columns",
+                "akgnn.load_run('run').predict(nodes=pd.DataFrame({'id': ['x']}))",
+                2,
+            ),
         )
     ),
 ]

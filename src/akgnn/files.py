@@ -1,6 +1,7 @@
 """Files and folders: written in one step, locked, and JSON as it is read and written everywhere."""
 
 import hashlib
+import io
 import json
 import math
 import os
@@ -10,7 +11,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, NoReturn
 
 from akgnn.errors import AkgnnError, CheckpointError, RunFolderError
 
@@ -62,11 +63,22 @@ def _check_replaceable(file: Path) -> None:
     """Refuse a pipe or a device, such as /dev/null, whose place a file would take."""
     if "\0" in str(file):
         raise RunFolderError(f"Cannot write {str(file)!r}: a name holds no zero bytes.")
-    if file.exists() and not (file.is_file() or file.is_dir()):
+    if file.is_dir():
+        raise RunFolderError(f"Cannot write {file}: it is a folder; name a file in it.")
+    if file.exists() and not file.is_file():
         raise RunFolderError(f"Cannot write {file}: it is no file but a pipe or a device.")
-    # A name that is too long is told before the work, not after it.
-    with suppress(FileNotFoundError):
-        file.lstat()
+
+
+def exists(path: Path) -> bool:
+    """Whether there is anything of this name.
+
+    Raises:
+        RunFolderError: That cannot be told: the name is too long, or a folder is closed.
+    """
+    try:
+        return path.exists()
+    except OSError as error:
+        raise RunFolderError(f"Cannot look for {path}: {error.strerror or error}.") from error
 
 
 def is_left_over(file: Path) -> bool:
@@ -80,6 +92,8 @@ def make_folder(folder: Path) -> None:
     Raises:
         RunFolderError: It cannot be made, or not be written to.
     """
+    if "\0" in str(folder):
+        raise RunFolderError(f"Cannot make the folder {str(folder)!r}: a name holds no zero bytes.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=folder):
@@ -185,7 +199,7 @@ def file_sha256(file: Path) -> str:
 
 
 @contextmanager
-def _opened(file: Path, raises: type[AkgnnError]) -> Iterator[BinaryIO]:
+def _opened(file: Path, raises: type[AkgnnError]) -> Iterator[io.BufferedReader]:
     """A file to read; what is no file is an error, since a pipe or a device would never end."""
     try:
         if not stat.S_ISREG(file.stat().st_mode):

@@ -36,6 +36,9 @@ from akgnn.csr import (
 from akgnn.errors import GraphError
 from akgnn.hashing import words_
 
+# An edge is sorted by row · nodes + column, which has to be an int64.
+_MOST_NODES = 3_000_000_000
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:
@@ -82,6 +85,8 @@ class Graph:
             raise GraphError(f"num_nodes must be an integer from 0 on, got {num_nodes!r}.")
         if num_nodes is None:
             num_nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
+        if num_nodes > _MOST_NODES:
+            raise GraphError(f"A graph has at most {_MOST_NODES:,} nodes, got {num_nodes:,}.")
         if edge_index.numel():
             check_range("edge_index mentions node", edge_index, "num_nodes", num_nodes)
         if edge_weight is not None:

@@ -6,7 +6,7 @@ import typer
 
 from akgnn.cli.terminal import say
 from akgnn.errors import SettingsError
-from akgnn.files import write_file
+from akgnn.files import exists, write_file
 
 
 def init(
@@ -37,11 +37,7 @@ def init(
     run = RunSettings(dataset=dataset or "tables", model=model, preset=chosen)
     head = "# Settings of a run: akgnn train --config FILE\n\n"
     text = head + config_text(RunPlan.make(run, tables=tables))
-    try:
-        is_there = file.exists()
-    except OSError as error:
-        raise SettingsError(f"Cannot write {file}: {error.strerror or error}.") from error
-    if is_there and not force:
+    if exists(file) and not force:
         raise SettingsError(f"{file} is there already; --force writes over it.")
     write_file(file, text.encode())
     say(f"Written: {file}. Change what you like, then: akgnn train --config {file}")

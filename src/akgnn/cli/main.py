@@ -19,7 +19,7 @@ from akgnn.cli.models import models
 from akgnn.cli.predict import predict
 from akgnn.cli.report import report
 from akgnn.cli.reproduce import reproduce
-from akgnn.cli.terminal import complain, give_up, prepare_streams, why_output_fails
+from akgnn.cli.terminal import complain, give_up, prepare_streams
 from akgnn.cli.train import train
 from akgnn.cli.tune import tune
 from akgnn.errors import (
@@ -106,9 +106,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         give_up(sys.stdout)
         return 1
     except OSError as error:
-        cause = why_output_fails()
-        if cause is None:
+        if error.filename is not None:
             raise
-        complain(f"Cannot write to standard output: {cause}.")
+        # Whoever writes to a file says which one.
+        complain(f"Cannot write to standard output: {error.strerror or error}.")
         give_up(sys.stdout)
         return 1

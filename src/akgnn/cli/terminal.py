@@ -59,15 +59,6 @@ def printable(text: object) -> str:
     )
 
 
-def why_output_fails() -> str | None:
-    """Why standard output does not take what was printed; None if it does."""
-    try:
-        sys.stdout.flush()
-    except OSError as error:
-        return error.strerror or str(error)
-    return None
-
-
 def give_up(stream: TextIO) -> None:
     """Let what a stream still holds, and all that comes, go nowhere, so that the end is quiet."""
     with suppress(OSError):

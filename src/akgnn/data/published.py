@@ -31,7 +31,7 @@ from akgnn.data.node_data import NodeData, numbered
 from akgnn.data.splits import Split, split_from_masks, split_from_pyg, split_per_class
 from akgnn.data.transforms import sparse_if_sparse
 from akgnn.errors import AkgnnError, DataError, MissingExtraError
-from akgnn.files import read_file
+from akgnn.files import exists, read_file
 from akgnn.graph import Graph
 
 BUNDLED_SHA256 = {
@@ -137,12 +137,7 @@ def load_filtered(
 
 
 def _read_filtered(name: str, path: Path) -> bytes:
-    try:
-        is_there = path.exists()
-    except OSError:
-        # Reading says why.
-        is_there = True
-    if not is_there:
+    if not exists(path):
         raise DataError(
             f"{name!r} was looked for in {path}, which is not there. The file of that name is in "
             'the repository "heterophilous-graphs" of "A critical look at the evaluation of GNNs '

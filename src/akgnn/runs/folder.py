@@ -24,6 +24,7 @@ from torch import Tensor
 from akgnn.codec import from_json, reading
 from akgnn.errors import CheckpointError, RunFolderError
 from akgnn.files import (
+    exists,
     file_sha256,
     folder_lock,
     is_left_over,
@@ -62,10 +63,7 @@ class RunFolder:
         Raises:
             RunFolderError: The folder cannot be looked into.
         """
-        try:
-            return (self.path / RUN_FILE).exists()
-        except OSError as error:
-            raise RunFolderError(f"Cannot look into {self.path}: {error.strerror}.") from error
+        return exists(self.path / RUN_FILE)
 
     def check_free(self) -> None:
         """Refuse a folder that holds a run or something else.

@@ -38,7 +38,9 @@ class TensorBoard(Tracker):
 
     def _hide_writers(self, failure: threading.ExceptHookArgs) -> None:
         """Let a thread that writes events end without a traceback: whoever hands it more is told."""
-        if not (isinstance(failure.exc_value, OSError) and isinstance(failure.thread, self._thread)):
+        if not (
+            isinstance(failure.exc_value, OSError) and isinstance(failure.thread, self._thread)
+        ):
             self._hook(failure)
 
     @contextmanager
@@ -79,8 +81,10 @@ class TensorBoard(Tracker):
 
     def close(self) -> None:
         """Write what is left."""
-        with self._writing():
-            for writer in self._writers.values():
-                writer.close()
-        self._writers.clear()
-        threading.excepthook = self._hook
+        try:
+            with self._writing():
+                for writer in self._writers.values():
+                    writer.close()
+        finally:
+            self._writers.clear()
+            threading.excepthook = self._hook

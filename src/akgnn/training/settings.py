@@ -7,7 +7,6 @@ from akgnn.errors import SettingsError, suggest
 from akgnn.settings import Settings, count, non_negative, positive, whole
 from akgnn.training.metrics import METRICS
 
-
 # Adam divides a rate by numbers below 1, and the quotient has to be a float32 still.
 _LARGEST_RATE = 1e30
 

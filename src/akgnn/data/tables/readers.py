@@ -31,6 +31,8 @@ def open_table(table: Any, kind: Literal["node", "edge"]) -> TableSource:
     if not str(table):
         raise DataError(f"There is no {kind} table; name its file with `{kind}s`.")
     path = Path(table)
+    if "\0" in str(path):
+        raise DataError(f"The {kind} table {str(path)!r} cannot be: a name holds no zero bytes.")
     try:
         if path.is_dir():
             raise DataError(f"The {kind} table {path} is a folder, not a file.")
