@@ -37,7 +37,7 @@ class TensorBoard(Tracker):
         threading.excepthook = self._hide_writers
 
     def _hide_writers(self, failure: threading.ExceptHookArgs) -> None:
-        """Let a thread that writes events end without a traceback: whoever hands it more is told."""
+        """Let a thread that writes events end without a traceback; who hands it more is told."""
         if not (
             isinstance(failure.exc_value, OSError) and isinstance(failure.thread, self._thread)
         ):
