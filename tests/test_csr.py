@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 import torch
+from scipy import sparse as scipy_sparse
 
 from akgnn import csr
-from akgnn.csr import CSR, Pattern, first_not_finite
+from akgnn.csr import CSR, Pattern, check_scipy, first_not_finite
 from akgnn.errors import GraphError
 from oracles import random_graph, sparse
 
@@ -204,3 +205,25 @@ def test_several_rows_of_entries_are_several_matrices():
     assert torch.equal(both.transpose.to_dense(), torch.stack([x.T, 2 * x.T]))
     with pytest.raises(GraphError, match="one number for each of the"):
         CSR(matrix.pattern, torch.zeros(2, 1, matrix.num_entries))
+
+
+@pytest.mark.parametrize(
+    ("form", "damage"),
+    [
+        ("csr", lambda m: m.indptr.__setitem__(3, 10**6)),
+        ("csr", lambda m: m.indptr.__setitem__(slice(5, 7), [9, 0])),
+        ("csc", lambda m: m.indices.__setitem__(0, 10**6)),
+        ("csr", lambda m: m.indices.__setitem__(0, -5)),
+        ("csr", lambda m: setattr(m, "indptr", m.indptr[:5])),
+        ("csr", lambda m: setattr(m, "data", m.data[:3])),
+        ("bsr", lambda m: m.indptr.__setitem__(1, 10**6)),
+        ("coo", lambda m: m.row.__setitem__(0, 10**6)),
+    ],
+)
+def test_a_damaged_scipy_matrix_is_refused(form, damage):
+    matrix = scipy_sparse.random(40, 40, 0.2, format=form, random_state=0)
+    check_scipy("X", matrix)
+    damage(matrix)
+    with pytest.raises(GraphError, match=f"X is a damaged {form} matrix: ") as caught:
+        check_scipy("X", matrix)
+    assert "\n" not in str(caught.value)

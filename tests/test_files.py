@@ -1,18 +1,25 @@
+import errno
+import hashlib
 import json
 import math
 import os
+import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from akgnn.errors import CheckpointError, RunFolderError
+from akgnn.errors import CheckpointError, DataError, RunFolderError
 from akgnn.files import (
+    exists,
+    file_sha256,
     folder_lock,
     is_left_over,
     json_text,
     make_folder,
     parse_json,
+    read_file,
     read_json,
     replacing,
     without_nan,
@@ -156,3 +163,66 @@ def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(CheckpointError, match="is missing, or is no file"):
         read_json(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize("name", ["missing", "folder", "pipe"])
+def test_only_files_are_read(name, tmp_path):
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    for ask in (read_file, file_sha256):
+        with pytest.raises(CheckpointError, match="cannot be read: it is missing, or is no file"):
+            ask(tmp_path / name)
+
+
+def test_a_device_is_not_read():
+    with pytest.raises(DataError, match="/dev/zero cannot be read"):
+        read_file(Path("/dev/zero"), 10, DataError)
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path):
+    (tmp_path / "file").write_bytes(b"12345")
+    assert read_file(tmp_path / "file", 5) == b"12345"
+    with pytest.raises(CheckpointError, match="too large: 5 bytes, at most 4"):
+        read_file(tmp_path / "file", 4)
+
+
+def test_the_digest_of_a_file_is_that_of_its_content(tmp_path):
+    (tmp_path / "file").write_bytes(b"12345")
+    assert file_sha256(tmp_path / "file") == hashlib.sha256(b"12345").hexdigest()
+
+
+def test_no_file_takes_the_place_of_a_device(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for file in (tmp_path / "pipe", Path("/dev/null")):
+        with pytest.raises(RunFolderError, match="no file but a pipe or a device"):
+            write_file(file, b"")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_a_name_may_be_as_long_as_the_system_allows(tmp_path):
+    file = tmp_path / ("x" * 251 + ".csv")
+    write_file(file, b"1")
+    assert file.read_bytes() == b"1"
+
+
+@pytest.mark.parametrize("write", [lambda path: write_file(path, b""), make_folder])
+def test_a_zero_byte_in_a_name_is_told(write, tmp_path):
+    with pytest.raises(RunFolderError, match="a name holds no zero bytes"):
+        write(tmp_path / "a\0b")
+
+
+def test_what_cannot_be_looked_for_is_told(tmp_path):
+    assert exists(tmp_path)
+    assert not exists(tmp_path / "nothing")
+    with pytest.raises(RunFolderError, match=r"Cannot look for .*: File name too long"):
+        exists(tmp_path / ("x" * 300))
+
+
+def test_a_read_only_folder_is_told_in_one_line(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(RunFolderError, match=r"Cannot write .*a\.csv: Read-only file system"):
+        write_file(tmp_path / "a.csv", b"")

@@ -326,3 +326,15 @@ def test_other_kinds_of_input_are_refused_in_words(build, message):
 def test_networkx_weights_keep_their_digits():
     graph = Graph.from_networkx(nx.Graph([(0, 1, {"weight": 0.1})]))
     assert float(graph.edge_weight[0]) == 0.1
+
+
+def test_a_damaged_scipy_matrix_does_not_end_the_interpreter():
+    matrix = sparse.random(9, 9, 0.5, format="csr", random_state=0)
+    matrix.indptr[3] = 10**6
+    with pytest.raises(GraphError, match="The adjacency matrix is a damaged csr matrix"):
+        Graph.from_scipy(matrix)
+
+
+def test_more_nodes_than_can_be_sorted_are_refused():
+    with pytest.raises(GraphError, match="at most 3,000,000,000 nodes"):
+        Graph.from_edge_index(torch.tensor([[0], [2**62]]))

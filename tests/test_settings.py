@@ -16,6 +16,7 @@ from akgnn.settings import (
     takes,
     whole,
 )
+from akgnn.training.settings import TrainSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,3 +156,8 @@ def test_settings_are_taken_from_the_names_of_a_call():
     assert Model(3, drop=0.1).settings == Told(drop=0.1, layers=2)
     with pytest.raises(SettingsError, match="layers must be from 1"):
         Model(3, layers=0)
+
+
+def test_an_integer_of_very_many_digits_is_told():
+    with pytest.raises(SettingsError, match=r"epochs must be .*, got an integer of very many"):
+        TrainSettings(epochs=10**5000)

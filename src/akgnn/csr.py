@@ -7,8 +7,10 @@ entries there are.
 from collections.abc import Iterator
 from dataclasses import InitVar, dataclass
 from functools import cached_property
+from typing import Any
 
 import torch
+from scipy import sparse
 from torch import Tensor
 
 from akgnn.errors import GraphError
@@ -337,3 +339,26 @@ def first_not_finite(values: Tensor) -> int | None:
         if not bool(finite.all()):
             return start + int((~finite).nonzero()[0])
     return None
+
+
+def check_scipy(name: str, matrix: Any) -> None:
+    """Refuse a SciPy sparse matrix whose arrays do not fit together.
+
+    SciPy trusts them, and reads and writes beyond their ends where they are wrong.
+
+    Raises:
+        GraphError: They do not.
+    """
+    compressed = {"csr": sparse.csr_array, "csc": sparse.csc_array, "bsr": sparse.bsr_array}
+    kind = compressed.get(matrix.format)
+    try:
+        if kind is None:
+            # The constructor checks the indices.
+            sparse.coo_array(matrix)
+        else:
+            # A view of the arrays, since the check may put other ones in their place.
+            parts = (matrix.data, matrix.indices, matrix.indptr)
+            kind(parts, shape=matrix.shape).check_format(full_check=True)
+    except (ValueError, TypeError, IndexError) as error:
+        cause = " ".join(str(error).split())
+        raise GraphError(f"{name} is a damaged {matrix.format} matrix: {cause}.") from error

@@ -1,8 +1,11 @@
 """Files and folders: written in one step, locked, and JSON as it is read and written everywhere."""
 
+import hashlib
+import io
 import json
 import math
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -10,11 +13,12 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NoReturn
 
-from akgnn.errors import CheckpointError, RunFolderError
+from akgnn.errors import AkgnnError, CheckpointError, RunFolderError
 
 LOCK_FILE = ".lock"
 _TEMPORARY = ".tmp-"
 _NUMBERS = count()
+_LONGEST_ENDING = 16
 # Larger than any record, so beyond it lies a slip: another kind of file.
 _MOST_JSON_BYTES = 2**30
 
@@ -38,10 +42,12 @@ def replacing(file: Path) -> Iterator[Path]:
     Raises:
         RunFolderError: The file cannot be written; what was there before is untouched.
     """
-    # The ending stays, as some libraries go by it; MLflow remembers every database it has made, so
-    # that no name may come twice.
-    temporary = file.parent / f"{_TEMPORARY}{os.getpid()}-{next(_NUMBERS)}-{file.name}"
+    # The ending stays, as some libraries go by it, unless it is so long that the name would be too;
+    # MLflow remembers every database it has made, so that no name may come twice.
+    ending = file.suffix if len(file.suffix) <= _LONGEST_ENDING else ""
+    temporary = file.parent / f"{_TEMPORARY}{os.getpid()}-{next(_NUMBERS)}{ending}"
     try:
+        _check_replaceable(file)
         yield temporary
         temporary.replace(file)
     except OSError as error:
@@ -51,6 +57,28 @@ def replacing(file: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def _check_replaceable(file: Path) -> None:
+    """Refuse a pipe or a device, such as /dev/null, whose place a file would take."""
+    if "\0" in str(file):
+        raise RunFolderError(f"Cannot write {str(file)!r}: a name holds no zero bytes.")
+    if file.is_dir():
+        raise RunFolderError(f"Cannot write {file}: it is a folder; name a file in it.")
+    if file.exists() and not file.is_file():
+        raise RunFolderError(f"Cannot write {file}: it is no file but a pipe or a device.")
+
+
+def exists(path: Path) -> bool:
+    """Whether there is anything of this name.
+
+    Raises:
+        RunFolderError: That cannot be told: the name is too long, or a folder is closed.
+    """
+    try:
+        return path.exists()
+    except OSError as error:
+        raise RunFolderError(f"Cannot look for {path}: {error.strerror or error}.") from error
 
 
 def is_left_over(file: Path) -> bool:
@@ -64,6 +92,8 @@ def make_folder(folder: Path) -> None:
     Raises:
         RunFolderError: It cannot be made, or not be written to.
     """
+    if "\0" in str(folder):
+        raise RunFolderError(f"Cannot make the folder {str(folder)!r}: a name holds no zero bytes.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=folder):
@@ -137,21 +167,52 @@ def read_json(file: Path) -> Any:
         raise CheckpointError(f"{file} is damaged: {error}.") from error
 
 
-def read_file(file: Path, most_bytes: int | None = None) -> bytes:
+def read_file(
+    file: Path, most_bytes: int | None = None, raises: type[AkgnnError] = CheckpointError
+) -> bytes:
     """The content of a file.
 
+    Args:
+        file: What to read.
+        most_bytes: A larger file is refused.
+        raises: The kind of error.
+
     Raises:
-        CheckpointError: It is no file, larger than `most_bytes`, or cannot be read.
+        AkgnnError: It is no file, larger than `most_bytes`, or cannot be read; of the kind
+            `raises`.
     """
-    # A pipe or a device would never end.
-    if not file.is_file():
-        raise CheckpointError(f"{file} is missing, or is no file.")
+    with _opened(file, raises) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if most_bytes is not None and size > most_bytes:
+            raise raises(f"{file} is too large: {size:,} bytes, at most {most_bytes:,}.")
+        return stream.read()
+
+
+def file_sha256(file: Path) -> str:
+    """The SHA-256 of a file, which need not fit into memory.
+
+    Raises:
+        CheckpointError: It is no file, or cannot be read.
+    """
+    with _opened(file, CheckpointError) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@contextmanager
+def _opened(file: Path, raises: type[AkgnnError]) -> Iterator[io.BufferedReader]:
+    """A file to read; what is no file is an error, since a pipe or a device would never end."""
     try:
-        if most_bytes is not None and file.stat().st_size > most_bytes:
-            raise CheckpointError(f"{file} is too large to be a record.")
-        return file.read_bytes()
-    except OSError as error:
-        raise CheckpointError(f"{file} cannot be read: {error.strerror or error}.") from error
+        if not stat.S_ISREG(file.stat().st_mode):
+            raise raises(f"{file} cannot be read: it is missing, or is no file.")
+        with file.open("rb") as stream:
+            yield stream
+    except FileNotFoundError as error:
+        raise raises(f"{file} cannot be read: it is missing, or is no file.") from error
+    except (OSError, ValueError) as error:
+        if isinstance(error, AkgnnError):
+            raise
+        cause = getattr(error, "strerror", None) or error
+        raise raises(f"{file} cannot be read: {cause}.") from error
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -27,6 +27,7 @@ from akgnn.csr import (
     Pattern,
     check_integers,
     check_range,
+    check_scipy,
     check_tensor,
     check_values,
     is_device,
@@ -34,6 +35,9 @@ from akgnn.csr import (
 )
 from akgnn.errors import GraphError
 from akgnn.hashing import words_
+
+# An edge is sorted by row · nodes + column, which has to be an int64.
+_MOST_NODES = 3_000_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,6 +85,8 @@ class Graph:
             raise GraphError(f"num_nodes must be an integer from 0 on, got {num_nodes!r}.")
         if num_nodes is None:
             num_nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
+        if num_nodes > _MOST_NODES:
+            raise GraphError(f"A graph has at most {_MOST_NODES:,} nodes, got {num_nodes:,}.")
         if edge_index.numel():
             check_range("edge_index mentions node", edge_index, "num_nodes", num_nodes)
         if edge_weight is not None:
@@ -91,6 +97,8 @@ class Graph:
     @classmethod
     def from_scipy(cls, matrix: Any) -> "Graph":
         """Build from a square SciPy sparse matrix; entry (i, j) is the edge i → j."""
+        if sparse.issparse(matrix):
+            check_scipy("The adjacency matrix", matrix)
         coo = sparse.coo_array(matrix)
         if coo.ndim != 2 or coo.shape[0] != coo.shape[1]:
             raise GraphError(f"An adjacency matrix must be square, got {coo.shape}.")

@@ -58,11 +58,10 @@ def share(default: float) -> Any:
     return field(default=default, metadata={"low": 0, "high": 1, "says": "from 0 to 1"})
 
 
-def positive(default: float | None) -> Any:
-    """A field that holds a number above 0."""
-    return field(
-        default=default, metadata={"above": 0, "high": _LARGEST, "says": "above 0, to 1e38"}
-    )
+def positive(default: float | None, most: float = _LARGEST) -> Any:
+    """A field that holds a number above 0, to `most`."""
+    says = f"above 0, to {most:g}".replace("e+", "e")
+    return field(default=default, metadata={"above": 0, "high": most, "says": says})
 
 
 def non_negative(default: float | None) -> Any:
@@ -159,7 +158,18 @@ def _checked(name: str, value: Any, hint: Any) -> Any:
             raise SettingsError(f"{name} holds characters that cannot be printed: {value!r}.")
         elif type(value) is option:
             return value
-    raise SettingsError(f"{name} must be {_described(hint)}, got {value!r}.{_hint(value, hint)}")
+    raise SettingsError(
+        f"{name} must be {_described(hint)}, got {_shown(value)}.{_hint(value, hint)}"
+    )
+
+
+def _shown(value: Any) -> str:
+    """A value for a message."""
+    try:
+        return repr(value)
+    except ValueError:
+        # Python writes no integers of more than 4300 digits.
+        return "an integer of very many digits"
 
 
 def _hint(value: Any, hint: Any) -> str:
@@ -189,7 +199,7 @@ def _check_bounds(name: str, value: float, bounds: Mapping[str, Any]) -> None:
         and value < bounds.get("below", math.inf)
     )
     if not is_inside:
-        raise SettingsError(f"{name} must be {bounds['says']}, got {value}.")
+        raise SettingsError(f"{name} must be {bounds['says']}, got {_shown(value)}.")
 
 
 def _parsed(name: str, text: str, hint: Any) -> Any:

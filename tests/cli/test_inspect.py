@@ -152,7 +152,8 @@ def test_why_the_data_are_missing_is_said_in_flags(signed, tmp_path, capsys):
 
 def test_other_data_are_not_taken_for_the_runs(signed, tmp_path, capsys):
     def other(content):
-        content["settings"]["run"]["dataset"] = "csbm:num_nodes=300"
+        # Of the same sizes; those of other sizes are refused at once.
+        content["settings"]["run"]["dataset"] += ",seed=7"
 
     result = inspected(changed(signed, tmp_path / "run", other), capsys)
     assert result["homophily_missing"] == "csbm is not the data that the run was trained on."

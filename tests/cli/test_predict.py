@@ -1,10 +1,12 @@
 import csv
 import io
 import json
+from pathlib import Path
 
 import pytest
 
 from akgnn.cli.main import main
+from akgnn.runs.run import Predictions
 
 TOY = ["--dataset", "csbm:num_nodes=200,homophily=0.9,signal=8", "--set", "hidden_channels=8"]
 
@@ -63,3 +65,20 @@ def test_what_is_no_run_is_refused(tmp_path, capsys):
 def test_a_file_that_cannot_be_written_is_said(run, tmp_path, capsys):
     assert main(["predict", str(run), "--out", str(tmp_path / "no" / "p.csv")]) == 2
     assert "Cannot write" in capsys.readouterr().err
+
+
+def test_no_letter_of_a_table_becomes_another(run, capsys, monkeypatch):
+    monkeypatch.setattr(Predictions, "to_csv", lambda *_: "id,label\n1,ä\n")
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding="ascii"))
+    assert main(["predict", str(run)]) == 2
+    assert written.getvalue() == b""
+    said = capsys.readouterr().err
+    assert "hold 'ä', which standard output lacks in ascii" in said
+    assert "--out" in said
+
+
+def test_no_file_takes_the_place_of_a_device(run, capsys):
+    assert main(["predict", str(run), "--out", "/dev/null"]) == 2
+    assert "no file but a pipe or a device" in capsys.readouterr().err
+    assert not Path("/dev/null").is_file()

@@ -8,6 +8,7 @@ from akgnn.data.catalogue import (
     check_dataset,
     dataset_names,
     generated_settings,
+    generated_sizes,
     graph_name,
     is_random_split,
     load_dataset,
@@ -195,3 +196,17 @@ def test_a_name_that_would_mislead_is_refused(registered, name):
     with pytest.raises(SettingsError, match="name"):
         register_dataset(name, own_data)
     assert not registered
+
+
+@pytest.mark.parametrize(
+    "text", ["N-per-class", "N/20/20", "fold-N-of-5", "fold-0-of-N", "public-N"]
+)
+def test_a_number_of_many_digits_is_no_split(text):
+    with pytest.raises(DataError, match="Unknown split"):
+        load_dataset("cora", split=text.replace("N", "9" * 5000))
+
+
+def test_sizes_of_generated_graphs_are_known_by_their_names():
+    assert generated_sizes("csbm:num_nodes=100,num_features=3") == (100, 3, 4)
+    assert generated_sizes("large:num_nodes=1600") == (1600, 64, 8)
+    assert generated_sizes("cora") is None

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from akgnn.data import generated
+from akgnn.data.catalogue import load_dataset
 from akgnn.data.generated import BlockModelSettings, LargeGraphSettings, block_model, large_graph
-from akgnn.errors import SettingsError
+from akgnn.errors import OutOfMemoryError, SettingsError
 
 
 @given(
@@ -140,3 +141,10 @@ def test_the_graph_is_the_same_on_a_gpu():
 def test_impossible_large_graphs_are_refused(changes, message):
     with pytest.raises(SettingsError, match=message):
         settings(**changes)
+
+
+@pytest.mark.parametrize("name", ["csbm:num_nodes=1e8,num_features=1e5", "large:num_nodes=1.6e9"])
+def test_a_graph_beyond_memory_is_refused_before_it_is_made(name, monkeypatch):
+    monkeypatch.setattr("akgnn.data.generated.free_bytes", lambda _: 2**33)
+    with pytest.raises(OutOfMemoryError, match=r"needs at least .* but cpu has 8.0 GiB free"):
+        load_dataset(name)

@@ -6,6 +6,7 @@ from scipy import sparse
 
 from akgnn.data.catalogue import load_dataset
 from akgnn.data.transforms import csr_from_scipy, dense_features, row_normalise, sparse_if_sparse
+from akgnn.errors import GraphError
 
 
 def test_rows_sum_to_one_and_empty_rows_stay():
@@ -54,3 +55,10 @@ def test_a_scipy_matrix_with_repeats_in_any_order_becomes_csr():
     matrix = sparse.coo_array(([1.0, 2, 3, 4], ([1, 0, 0, 0], [0, 2, 0, 2])), (2, 3))
     assert csr_from_scipy(matrix).to_dense().tolist() == [[3, 0, 6], [1, 0, 0]]
     assert csr_from_scipy(sparse.eye_array(3)).value is None
+
+
+def test_damaged_sparse_features_are_refused():
+    matrix = sparse.random(9, 9, 0.5, format="csr", random_state=0)
+    matrix.indptr[3] = 10**6
+    with pytest.raises(GraphError, match="The features is a damaged csr matrix"):
+        csr_from_scipy(matrix)

@@ -211,7 +211,7 @@ def without(*path):
 
 RECORDS = {
     # No path leads out of the folder.
-    "path": (put("weights", "file", value="../../etc/passwd"), "kept/passwd is missing, or is no"),
+    "path": (put("weights", "file", value="../../etc/passwd"), "kept/passwd cannot be read: it"),
     "missing file": (put("weights", "file", value="x.safetensors"), "is missing, or is no file"),
     "no weights": (without("weights"), "has no weights yet"),
     "no estimator": (without("estimator"), "holds a run and no estimator"),
@@ -219,7 +219,7 @@ RECORDS = {
     "unknown argument": (put("estimator", "arguments", "evil", value=1), "arguments are not those"),
     "lacking argument": (without("estimator", "arguments", "kernel"), "arguments are not those"),
     "arguments": (put("estimator", "arguments", value=[]), "arguments is .*, not an object"),
-    "huge": (put("data", "num_features", value=10**15), "do not fit the model"),
+    "huge": (put("data", "num_features", value=10**15), "num_features is 1000000000000000"),
     "negative": (
         put("data", "num_features", value=-4),
         "num_features: -4 is not an integer from 0",
@@ -478,7 +478,7 @@ def test_an_estimator_from_before_is_read_and_replaced(one, tmp_path):
         ),
         (put("tensors", "sha256", value="0" * 64), "is damaged"),
         (without("tensors"), "'tensors' is missing"),
-        (put("num_features", value=10**15), "do not fit the model"),
+        (put("num_features", value=10**15), "num_features is 1000000000000000"),
         (put("best_epoch", value=99), "damaged or foreign"),
         (put("best_epoch", value=-1), "-1 is not an integer"),
         (put("history", value=[]), "damaged or foreign"),

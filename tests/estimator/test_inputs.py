@@ -3,8 +3,8 @@ import pytest
 import torch
 from scipy import sparse
 
-from akgnn.errors import DataError
-from akgnn.estimator.inputs import as_features, as_graph, fingerprint
+from akgnn.errors import DataError, GraphError
+from akgnn.estimator.inputs import as_features, as_graph, checked_table, fingerprint
 
 X = np.array([[0.0, 2, 0], [1, 0, 3]])
 
@@ -49,3 +49,11 @@ def test_the_last_nodes_may_have_no_edge():
 def test_what_is_no_graph_is_refused(graph):
     with pytest.raises(DataError, match="graph must be an akgnn Graph, a SciPy sparse matrix"):
         as_graph(graph, 3)
+
+
+def test_a_damaged_sparse_table_is_refused():
+    table = sparse.random(9, 9, 0.5, format="csr", random_state=0)
+    assert checked_table(table) is table
+    table.indptr[3] = 10**6
+    with pytest.raises(GraphError, match="X is a damaged csr matrix"):
+        checked_table(table)

@@ -241,7 +241,7 @@ def test_a_mistake_is_named_with_file_line_and_choices(read, old, new, line, say
 def test_an_experiment_that_does_not_exist():
     with pytest.raises(UnknownNameError, match="Did you mean 'table1'"):
         load_spec("table2")
-    with pytest.raises(SpecError, match=r"nowhere\.toml cannot be read: No such file"):
+    with pytest.raises(SpecError, match=r"nowhere\.toml cannot be read: it is missing"):
         load_spec("nowhere.toml")
 
 
@@ -261,3 +261,17 @@ def test_the_papers_experiments_come_first_and_each_once():
 
 def test_every_name_has_its_file():
     assert sorted(SPECS) == sorted(file.stem for file in SPECS_FOLDER.glob("*.toml"))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"seeds = {'9' * 5000}\n", "is not TOML: Exceeds the limit"),
+        ("a = " + "[" * 5000, "is nested too deeply"),
+        ("#" * 11_000_000, "is too large"),
+    ],
+)
+def test_a_spec_that_python_cannot_read(tmp_path, text, words):
+    (tmp_path / "x.toml").write_text(text)
+    with pytest.raises(SpecError, match=words):
+        load_spec(str(tmp_path / "x.toml"))

@@ -1,4 +1,6 @@
+import errno
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -167,3 +169,15 @@ def test_the_extra_is_named_where_a_package_is_missing(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(MissingExtraError, match=r"An ONNX file needs .*akgnn\[onnx\]"):
         export_model(make_model("mlp"), make_data(), tmp_path / "model.onnx", "onnx")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix")
+def test_a_full_disk_is_told_and_the_interpreter_lives_on(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    model = build_model("gcn", find_model("gcn").settings(), FEATURES, CLASSES)
+    with pytest.raises(RunFolderError, match=r"Cannot write .*m\.pt2: No space left on device"):
+        export_model(model, make_data(), tmp_path / "m.pt2")
+    assert list(tmp_path.iterdir()) == []

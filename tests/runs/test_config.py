@@ -1,3 +1,4 @@
+import os
 import re
 import tomllib
 
@@ -162,3 +163,14 @@ num_layers = [1]
 def test_the_line_that_sets_a_name_is_found(row, name, line):
     table = None if row is None else "rows"
     assert line_of(TEXT, name, table, row or 0) == line
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.toml")
+    with pytest.raises(SettingsError, match="it is missing, or is no file"):
+        read_config(tmp_path / "pipe.toml")
+
+
+def test_a_number_of_many_digits_is_refused(read):
+    with pytest.raises(SettingsError, match="is no TOML: Exceeds the limit"):
+        read(f"[training]\nepochs = {'9' * 5000}\n")

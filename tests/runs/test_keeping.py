@@ -438,3 +438,28 @@ def test_a_state_with_other_tensors_is_refused(interrupted, change):
     interrupted.write(content, tensors, content["weights"]["file"])
     with pytest.raises(CheckpointError):
         train_run(SMALL, DATA, interrupted, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("0.step", lambda t: t * 0 - 1),
+        ("0.step", lambda t: t * 0 + 0.5),
+        ("0.step", lambda t: t * math.nan),
+        ("0.step", lambda t: t.long()),
+        ("0.exp_avg", lambda t: t + math.inf),
+        ("0.exp_avg_sq", lambda t: t - 5),
+    ],
+)
+def test_numbers_that_adam_cannot_have_come_to_are_refused(folder, part, change):
+    plan = make_plan()
+    data = plan.load()
+    with pytest.raises(InterruptedRunError):
+        train_run(plan, data, folder, callbacks=[stop_after(3)])
+    content = folder.read()
+    snapshot = folder.read_snapshot(content)
+    snapshot.optimizer[part] = change(snapshot.optimizer[part])
+    kept = {name: content[name] for name in ("settings", "data", "versions")}
+    folder.write_snapshot(kept, snapshot)
+    with pytest.raises(CheckpointError, match=f"The state '{part}' of the optimiser cannot be"):
+        train_run(plan, data, folder, resume=True)

@@ -240,7 +240,7 @@ def test_a_record_that_claims_a_giant_is_refused_before_it_takes_memory(folder):
     train(DATASET, settings={**SETTINGS, "epochs": 1}, out=folder.path)
     file = folder.path / "run.json"
     content = json.loads(file.read_text())
-    content["data"]["num_features"] = content["settings"]["model"]["hidden_channels"] = 10**6
+    content["settings"]["model"]["hidden_channels"] = 10**6
     rewrite(file, content)
     with pytest.raises(CheckpointError, match="do not fit the model"):
         load_run(folder.path).model  # noqa: B018
@@ -294,3 +294,24 @@ def test_a_run_is_shown_in_a_line():
     shown = f"seed 0: test accuracy {accuracy} %, epoch {run.result.best_epoch} of 2)"
     assert repr(run) == f"Run(akgnn (paper) on csbm:num_nodes=100, {shown}"
     assert len(repr(run.result)) < 1500
+
+
+@pytest.mark.parametrize(
+    ("number", "dataset", "words"),
+    [
+        (10**18, DATASET, "num_features is 1000000000000000000"),
+        (6, "csbm:num_nodes=100000000", "has other sizes than the data of the run"),
+        (6, "large:num_nodes=1000000000", "has other sizes than the data of the run"),
+    ],
+)
+def test_sizes_that_a_record_claims_are_checked_before_they_are_made(
+    folder, number, dataset, words
+):
+    plan = RunPlan.make(RunSettings(dataset=DATASET), SETTINGS)
+    train_run(plan, DATA, folder)
+    content = folder.read()
+    content["data"]["num_features"] = number
+    content["settings"]["run"]["dataset"] = dataset
+    rewrite(folder.path / "run.json", content)
+    with pytest.raises(CheckpointError, match=words):
+        load_run(folder.path)

@@ -135,3 +135,9 @@ def test_the_extra_is_named_where_a_package_is_missing(package, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=r"MLflow needs .*akgnn\[trackers\]"):
         MLflow(Path("runs"))
+
+
+def test_a_pipe_in_place_of_the_database_is_not_tried_for_minutes(tmp_path):
+    os.mkfifo(tmp_path / "mlflow.db")
+    with pytest.raises(RunFolderError, match=r"MLflow cannot use .*mlflow\.db: it is no file"):
+        MLflow(tmp_path).open()

@@ -1,4 +1,6 @@
+import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -64,3 +66,38 @@ def test_the_extra_is_named_where_the_package_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(MissingExtraError, match=r"TensorBoard needs .*akgnn\[trackers\]"):
         TensorBoard(Path("runs"))
+
+
+FULL = """
+import sys
+from pathlib import Path
+from akgnn.errors import RunFolderError
+from akgnn.trackers.tensorboard import TensorBoard
+tracker = TensorBoard(Path(sys.argv[1]))
+tracker.open()
+try:
+    tracker.begin("run", is_resumed=False)
+    for number in range(5000):
+        tracker.epoch("run", number, {"loss/train": 1.0})
+except RunFolderError as error:
+    print(error)
+finally:
+    tracker.close()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix")
+def test_a_full_disk_is_told_in_one_line(tmp_path):
+    command = f"ulimit -f 8; exec {sys.executable} -c '{FULL}' {tmp_path}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert done.stderr == ""
+    assert done.stdout == f"TensorBoard's files in {tmp_path} cannot be written: File too large.\n"
+
+
+def test_other_threads_keep_their_tracebacks(tmp_path):
+    before = threading.excepthook
+    tracker = TensorBoard(tmp_path)
+    tracker.open()
+    assert threading.excepthook != before
+    tracker.close()
+    assert threading.excepthook == before

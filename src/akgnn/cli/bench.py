@@ -9,6 +9,7 @@ import typer
 from akgnn.cli.options import check_range
 from akgnn.cli.progress import cases_progress
 from akgnn.cli.show import print_json, print_table
+from akgnn.cli.terminal import say
 from akgnn.errors import FailedRunsError, SettingsError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def bench(
             print(f"growth, {unit}, forward + backward")
             print_table(head, rows)
             print()
-        print(f"Medians of {repetitions} on {record.device}; all times are kept in {file}.")
+        say(f"Medians of {repetitions} on {record.device}; all times are kept in {file}.")
 
 
 def _print_case(case: "Case") -> None:

@@ -7,6 +7,7 @@ import typer
 
 from akgnn.cli import options
 from akgnn.cli.show import print_json
+from akgnn.cli.terminal import say
 from akgnn.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -51,6 +52,6 @@ def export(
             }
         )
         return
-    print(f"{out}: {name} as a function of {', '.join(done.inputs)}")
+    say(f"{out}: {name} as a function of {', '.join(done.inputs)}")
     graphs = "its own graph" if done.graphs == 1 else f"{done.graphs} graphs"
     print(f"On {graphs} its scores are the model's, up to {done.difference:.1e} of the largest.")

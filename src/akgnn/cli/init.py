@@ -4,7 +4,9 @@ from pathlib import Path
 
 import typer
 
+from akgnn.cli.terminal import say
 from akgnn.errors import SettingsError
+from akgnn.files import exists, write_file
 
 
 def init(
@@ -35,11 +37,7 @@ def init(
     run = RunSettings(dataset=dataset or "tables", model=model, preset=chosen)
     head = "# Settings of a run: akgnn train --config FILE\n\n"
     text = head + config_text(RunPlan.make(run, tables=tables))
-    try:
-        with file.open("w" if force else "x", encoding="utf-8") as stream:
-            stream.write(text)
-    except FileExistsError as error:
-        raise SettingsError(f"{file} is there already; --force writes over it.") from error
-    except OSError as error:
-        raise SettingsError(f"Cannot write {file}: {error.strerror or error}.") from error
-    print(f"Written: {file}. Change what you like, then: akgnn train --config {file}")
+    if exists(file) and not force:
+        raise SettingsError(f"{file} is there already; --force writes over it.")
+    write_file(file, text.encode())
+    say(f"Written: {file}. Change what you like, then: akgnn train --config {file}")

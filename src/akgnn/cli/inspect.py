@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from akgnn.cli import options
 from akgnn.cli.flags import in_flags
 from akgnn.cli.show import print_json, print_table
+from akgnn.cli.terminal import say
 from akgnn.errors import AkgnnError
 from akgnn.report.values import number
 
@@ -65,7 +66,7 @@ def inspect(
 
     result, settings = loaded.result, loaded.plan.run
     trained_on = f"{loaded.plan.data_name}, split {loaded.facts.split}"
-    print(f"{run}: {settings.model} ({settings.preset}) on {trained_on}")
+    say(f"{run}: {settings.model} ({settings.preset}) on {trained_on}")
     accuracy = number(result.test_accuracy)
     print(f"test accuracy {accuracy} %, {result.epochs} epochs, best {result.best_epoch}\n")
     if kernels:
@@ -180,7 +181,8 @@ def _print_insight(insight: "Insight", run: Path) -> None:
         _print_suspects(trained)
     if insight.suspects:
         first = insight.suspects[0].name
-        print(f"\nWhy a node gets its class: akgnn explain {quote(str(run))} {quote(first)}")
+        print()
+        say(f"Why a node gets its class: akgnn explain {quote(str(run))} {quote(first)}")
 
 
 def _print_classes(scores: Sequence["ClassScore"]) -> None:

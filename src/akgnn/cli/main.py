@@ -3,7 +3,6 @@
 Nothing here or at the top of a command's file may import torch: `akgnn --help` answers at once.
 """
 
-import os
 import sys
 from collections.abc import Sequence
 
@@ -20,6 +19,7 @@ from akgnn.cli.models import models
 from akgnn.cli.predict import predict
 from akgnn.cli.report import report
 from akgnn.cli.reproduce import reproduce
+from akgnn.cli.terminal import complain, give_up, prepare_streams
 from akgnn.cli.train import train
 from akgnn.cli.tune import tune
 from akgnn.errors import (
@@ -79,24 +79,36 @@ def _root(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; gives the exit status: 0, 1 (failed) or 2 (wrong use)."""
+    if not prepare_streams():
+        complain("Standard output is closed; send it to a file, or to /dev/null.")
+        return 2
+    given = sys.argv[1:] if arguments is None else arguments
     try:
         status = app(args=arguments, prog_name="akgnn", standalone_mode=False)
         sys.stdout.flush()
         return int(status or 0)
     except typer.TyperException as error:
-        # No command at all shows the help, which is an error of its own to typer.
-        message = error.format_message()
-        print(message if "\n" in message else f"akgnn: {message}", file=sys.stderr)
+        if given:
+            complain(error.format_message())
+        else:
+            # No command at all shows the help, which is an error of its own to typer.
+            print(error.format_message(), file=sys.stderr)
         return 2
     except AkgnnError as error:
-        given = sys.argv[1:] if arguments is None else arguments
         command = next((word for word in given if not word.startswith("-")), "")
-        print(f"akgnn: {in_flags(str(error), flags_of_commands(), command)}", file=sys.stderr)
+        complain(in_flags(str(error), flags_of_commands(), command))
         return 1 if isinstance(error, _FAILURES) else 2
     except (KeyboardInterrupt, typer.Abort):
-        print("akgnn: stopped.", file=sys.stderr)
+        complain("stopped.")
         return 1
     except BrokenPipeError:
         # The reader of a pipe, such as `head`, has had enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        give_up(sys.stdout)
+        return 1
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # Whoever writes to a file says which one.
+        complain(f"Cannot write to standard output: {error.strerror or error}.")
+        give_up(sys.stdout)
         return 1

@@ -8,6 +8,8 @@ import typer
 
 from akgnn.cli import options
 from akgnn.cli.show import print_json
+from akgnn.cli.terminal import say
+from akgnn.errors import DataError
 
 
 def predict(
@@ -52,6 +54,20 @@ def predict(
     if as_json:
         print_json(predictions.to_dict())
     elif out is not None:
-        print(f"{len(predictions)} predictions in {out}")
+        say(f"{len(predictions)} predictions in {out}")
     else:
-        sys.stdout.write(text)
+        _print_csv(text)
+
+
+def _print_csv(text: str) -> None:
+    """Print a table, in which no letter may become another."""
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError as error:
+        letter = text[error.start]
+        raise DataError(
+            f"The predictions hold {letter!r}, which standard output lacks in {encoding}; write "
+            "them to a file with --out, or print --json."
+        ) from error
+    sys.stdout.write(text)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from akgnn.cli.show import print_json
+from akgnn.cli.terminal import complain, say
 from akgnn.errors import RunFolderError, SettingsError
 
 if TYPE_CHECKING:
@@ -33,12 +34,12 @@ def report(
     check_out(out)
     page = _page_of(folder, specs, data_root)
     for line in page.warnings:
-        typer.echo(f"akgnn: {line}", err=True)
+        complain(line)
     write(page, out)
     if as_json:
         print_json({"out": str(out), **page.counts, "skipped": list(page.warnings)})
     else:
-        print(f"{page.title}: {out}")
+        say(f"{page.title}: {out}")
 
 
 def _page_of(folder: Path, specs: list[Path], data_root: Path | None) -> "Page":

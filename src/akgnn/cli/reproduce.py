@@ -9,6 +9,7 @@ import typer
 from akgnn.cli.options import check_range
 from akgnn.cli.progress import StopRequests, runs_progress
 from akgnn.cli.show import print_json, print_table
+from akgnn.cli.terminal import complain, say
 from akgnn.errors import FailedRunsError, InterruptedRunError
 from akgnn.experiments import OTHERS, PAPER
 from akgnn.settings import MOST_RUNS
@@ -53,7 +54,7 @@ def reproduce(
     with store.locked():
         before = store.read()
         for line in before.skipped:
-            typer.echo(f"akgnn: {line}", err=True)
+            complain(line)
         wanted = tasks_of(specs, seeds)
         tasks = missing(wanted, before.records, retry_failed=retry_failed)
         with StopRequests() as stops, runs_progress(len(tasks)) as show:
@@ -93,9 +94,9 @@ def reproduce(
         for spec in specs:
             _print_spec(spec, results[spec.name])
         if tasks:
-            print(f"{len(done)} runs trained, {len(wanted) - len(done)} were there; kept in {out}.")
+            say(f"{len(done)} runs trained, {len(wanted) - len(done)} were there; kept in {out}.")
         else:
-            print(f"Nothing to do: all {len(wanted)} runs are in {out}.")
+            say(f"Nothing to do: all {len(wanted)} runs are in {out}.")
     if failed:
         first = failed[0]
         raise FailedRunsError(

@@ -22,6 +22,7 @@ from akgnn.cli.show import (
     print_seeds,
     seeds_summary,
 )
+from akgnn.cli.terminal import complain, say
 from akgnn.errors import (
     AkgnnError,
     DivergedError,
@@ -153,7 +154,7 @@ def train(
     choice = _choose(candidates, data) if candidates else None
     plan = (plan if choice is None else choice.chosen.plan).suited_to(data)
     if (hint := options.scale_hint(data)) is not None:
-        typer.echo(f"akgnn: {hint}", err=True)
+        complain(hint)
     plans = [plan] if several is None else [plan.with_seed(number) for number in several]
     plans = plans if folds is None else fold_plans(plan, folds)
     try:
@@ -166,7 +167,7 @@ def train(
     for note in verdict.notes if verdict is not None and not as_json else ():
         print(in_flags(note, flags, "train"))
     if folders[0] is not None and not as_json:
-        print(f"Kept in {out}; see: akgnn inspect {folders[0].path}")
+        say(f"Kept in {out}; see: akgnn inspect {folders[0].path}")
 
 
 def _check_options(

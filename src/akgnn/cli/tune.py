@@ -10,6 +10,7 @@ import typer
 from akgnn.cli import options
 from akgnn.cli.progress import StopRequests, TrainingProgress
 from akgnn.cli.show import data_line, print_json, print_table
+from akgnn.cli.terminal import complain, say
 from akgnn.errors import MissingExtraError
 from akgnn.report.values import value_text
 from akgnn.settings import MOST_RUNS
@@ -96,8 +97,8 @@ def tune(
         return
     print(f"{data_line(plan.data_name, DataFacts.of(data))}; split {search.split}")
     _print_search(search, str(place))
-    print(f"Kept in {out}: {', '.join(files)}.")
-    print(f"Train it with: akgnn train --config {quote(str(out / BEST_FILE))}")
+    say(f"Kept in {out}: {', '.join(files)}.")
+    say(f"Train it with: akgnn train --config {quote(str(out / BEST_FILE))}")
 
 
 def _draw(search: "Search", file: Path) -> list[str]:
@@ -108,7 +109,7 @@ def _draw(search: "Search", file: Path) -> list[str]:
     try:
         check_packages()
     except MissingExtraError as error:
-        typer.echo(f"akgnn: No page of the search was written. {error}", err=True)
+        complain(f"No page of the search was written. {error}")
         return []
     write(tuning_page(search), file)
     return [file.name]

@@ -32,8 +32,9 @@ DIRECTED = (*FILTERED, *(name for name, source in PYG_SOURCES.items() if source.
 REGISTERED: dict[str, Callable[[], NodeData]] = {}
 """What `register_dataset` added: the function that loads each."""
 # How a split is written.
-_PER_CLASS, _SHARES, _PUBLISHED = r"(\d+)-per-class", r"(\d+)/(\d+)/(\d+)", r"public(?:-(\d+))?"
-_FOLD = r"fold-(\d+)-of-(\d+)"
+_NUMBER = r"(\d{1,9})"
+_PER_CLASS, _SHARES = f"{_NUMBER}-per-class", f"{_NUMBER}/{_NUMBER}/{_NUMBER}"
+_PUBLISHED, _FOLD = f"public(?:-{_NUMBER})?", f"fold-{_NUMBER}-of-{_NUMBER}"
 _DRAWN = f"{_PER_CLASS}|{_SHARES}|{_FOLD}"
 
 # How the field writes the names of its graphs.
@@ -87,6 +88,14 @@ def generated_settings(dataset: str) -> BlockModelSettings | None:
 def large_settings(dataset: str) -> LargeGraphSettings | None:
     """The settings in the name of a large graph; None for any other data set."""
     return _settings(LargeGraphSettings, "large", dataset)
+
+
+def generated_sizes(dataset: str) -> tuple[int, int, int] | None:
+    """Nodes, features and classes of a generated graph, as its name says; None for others."""
+    settings = generated_settings(dataset) or large_settings(dataset)
+    if settings is None:
+        return None
+    return settings.num_nodes, settings.num_features, settings.num_classes
 
 
 def check_dataset(name: str) -> None:

@@ -15,9 +15,10 @@ from torch import Tensor
 from akgnn.csr import CSR, Pattern
 from akgnn.data.node_data import NodeData, numbered
 from akgnn.data.splits import split_by_fraction
-from akgnn.errors import SettingsError
+from akgnn.errors import OutOfMemoryError, SettingsError
 from akgnn.graph import Graph
 from akgnn.hashing import mix, words_
+from akgnn.machine.device import free_bytes, size_text
 from akgnn.settings import Settings, count, non_negative, positive, seed, share
 
 # Candidates of neighbours, or numbers of the features, that are made at a time.
@@ -68,6 +69,9 @@ def block_model(settings: BlockModelSettings | None = None) -> NodeData:
     random direction, plus Gaussian noise. A tenth of the nodes train, a tenth choose the epoch.
     """
     settings = settings or BlockModelSettings()
+    nodes, edges = settings.num_nodes, settings.num_nodes * settings.degree / 2
+    # Features in float64 three times over, and for every edge that is drawn a dozen integers.
+    _check_room(24 * nodes * settings.num_features + 96 * edges)
     draw = np.random.default_rng(settings.seed)
     y = np.arange(settings.num_nodes) % settings.num_classes
     source, target = _edges(settings, y, draw)
@@ -78,6 +82,16 @@ def block_model(settings: BlockModelSettings | None = None) -> NodeData:
     graph = Graph.from_edge_index(both, num_nodes=settings.num_nodes)
     features = torch.from_numpy(x.astype(np.float32))
     return _node_data("csbm", settings, features, torch.from_numpy(y), graph)
+
+
+def _check_room(needed: float, device: torch.device | str = "cpu") -> None:
+    """Refuse a graph that needs more bytes than are free, before it takes all there are."""
+    free = free_bytes(torch.device(device))
+    if free is not None and needed > free:
+        raise OutOfMemoryError(
+            f"The generated graph needs at least {size_text(round(needed))}, but {device} has "
+            f"{size_text(free)} free; ask for fewer nodes, features or neighbours."
+        )
 
 
 def _edges(
@@ -180,6 +194,9 @@ def large_graph(
     The graph is built on the device and stays there.
     """
     settings = settings or LargeGraphSettings()
+    # What it takes in the end: features and neighbours of every node, and two integers.
+    each = dtype.itemsize * settings.num_features + 4 * settings.degree + 16
+    _check_room(settings.num_nodes * each, device)
     index = torch.arange(settings.num_nodes, device=device)
     node_at = torch.argsort(words_(index.clone(), settings.key(_ORDER))).int()
     position = torch.empty_like(node_at).index_copy_(0, node_at.long(), index.int())

@@ -31,6 +31,7 @@ from akgnn.data.node_data import NodeData, numbered
 from akgnn.data.splits import Split, split_from_masks, split_from_pyg, split_per_class
 from akgnn.data.transforms import sparse_if_sparse
 from akgnn.errors import AkgnnError, DataError, MissingExtraError
+from akgnn.files import exists, read_file
 from akgnn.graph import Graph
 
 BUNDLED_SHA256 = {
@@ -43,6 +44,8 @@ FILTERED_FILES = {
     "squirrel-filtered": "squirrel_filtered_directed.npz",
 }
 _MASKS = ("train_masks", "val_masks", "test_masks")
+# Many times what the published files have.
+_MOST_BYTES = 2**28
 _DAMAGED = (OSError, ValueError, EOFError, KeyError, MemoryError, zipfile.BadZipFile, zlib.error)
 
 
@@ -134,17 +137,14 @@ def load_filtered(
 
 
 def _read_filtered(name: str, path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError as error:
+    if not exists(path):
         raise DataError(
             f"{name!r} was looked for in {path}, which is not there. The file of that name is in "
             'the repository "heterophilous-graphs" of "A critical look at the evaluation of GNNs '
             'under heterophily" (Platonov et al., ICLR 2023), folder data; `data_root` or '
             "AKGNN_DATA names the folder that holds `filtered`."
-        ) from error
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
+        )
+    return read_file(path, _MOST_BYTES, DataError)
 
 
 def _filtered_arrays(content: bytes) -> dict[str, NDArray[np.generic]]:

@@ -8,7 +8,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from akgnn.csr import CSR, rowptr_from_rows
+from akgnn.csr import CSR, check_scipy, rowptr_from_rows
 from akgnn.data.node_data import NodeData
 
 SPARSE_BELOW = 0.1
@@ -51,6 +51,7 @@ def sparse_if_sparse(x: Tensor) -> Tensor | CSR:
 
 def csr_from_scipy(matrix: Any) -> CSR:
     """Features as CSR from a SciPy sparse matrix; repeated entries add up."""
+    check_scipy("The features", matrix)
     matrix = sparse.csr_array(matrix, dtype=np.float32)
     matrix.sum_duplicates()
     value = None if (matrix.data == 1).all() else torch.from_numpy(matrix.data)

@@ -38,7 +38,7 @@ except ImportError as error:
 
 from akgnn.estimator.arguments import RowSettings, decide_settings, plain_arguments
 from akgnn.estimator.fitted import Fitted, undirected_if_needed
-from akgnn.estimator.inputs import as_features, as_graph, fingerprint, scaled
+from akgnn.estimator.inputs import as_features, as_graph, checked_table, fingerprint, scaled
 from akgnn.estimator.labels import (
     encode_labels,
     has_label,
@@ -268,7 +268,7 @@ class AKGNNClassifier(
         options = RowSettings(**plain_arguments(self, RowSettings.names()))
         if y is None:
             raise DataError("AKGNNClassifier requires y to be passed, but the target y is None.")
-        given = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES)
+        given = validate_data(self, checked_table(X), accept_sparse="csr", dtype=_DTYPES)
         labels = column_or_1d(label_array(y), warn=True)
         check_consistent_length(given, labels)
         self.classes_, codes = encode_labels(labels)
@@ -293,6 +293,7 @@ class AKGNNClassifier(
                 raise DataError("NodeData holds its graph; leave graph out.")
             placed = self.fitted_.place_data(X, self.n_features_in_)
         else:
-            x = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
+            table = checked_table(X)
+            x = validate_data(self, table, accept_sparse="csr", dtype=_DTYPES, reset=False)
             placed = self.fitted_.place(x, graph)
         return self.fitted_.ask(placed, device, method)

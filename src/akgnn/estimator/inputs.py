@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from akgnn.csr import CSR, Pattern
+from akgnn.csr import CSR, Pattern, check_scipy
 from akgnn.errors import DataError, SettingsError
 from akgnn.graph import Graph
 
@@ -23,6 +23,13 @@ _KINDS = (
 def is_sparse(x: Any) -> bool:
     """Whether it is a SciPy sparse matrix or array."""
     return bool(sparse.issparse(x))
+
+
+def checked_table(x: Any) -> Any:
+    """The table as it is, if its arrays fit together where it is sparse."""
+    if is_sparse(x):
+        check_scipy("X", x)
+    return x
 
 
 def as_graph(graph: Any, num_nodes: int) -> Graph:

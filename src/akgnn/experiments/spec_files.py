@@ -13,11 +13,14 @@ from akgnn.data.catalogue import check_dataset, check_split, generated_settings,
 from akgnn.errors import AkgnnError, SpecError, UnknownNameError
 from akgnn.experiments import SPECS
 from akgnn.experiments.spec import DRAW_SIGN, SHOWN, Cell, Published, Row, Spec
+from akgnn.files import read_file
 from akgnn.runs.config import line_of
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.settings import MOST_RUNS, Settings, count
 from akgnn.training.metrics import METRICS
 
+# Beyond this lies a slip, such as a table of data.
+_MOST_BYTES = 10_000_000
 SPECS_FOLDER = Path(__file__).parent / "specs"
 
 
@@ -33,13 +36,15 @@ def load_spec(name: str) -> Spec:
 def read_spec(path: Path) -> Spec:
     """Read and check a spec; an error names the file, the line and the choices."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_file(path, _MOST_BYTES, SpecError).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path} cannot be read: it is not UTF-8 text.") from error
+    try:
         table = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError) as error:
-        cause = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise SpecError(f"{path} cannot be read: {cause}.") from error
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise SpecError(f"{path} is not TOML: {error}.") from error
+    except RecursionError as error:
+        raise SpecError(f"{path} is nested too deeply.") from error
     return _Reader(path, text).spec(table)
 
 

@@ -10,9 +10,11 @@ from typing import BinaryIO
 from akgnn.codec import MISFITS, cause_of
 from akgnn.errors import RunFolderError
 from akgnn.experiments.record import Record
-from akgnn.files import folder_lock, make_folder
+from akgnn.files import folder_lock, make_folder, read_file
 
 RECORDS_FILE = "records.jsonl"
+# All records of the paper take a hundredth of this.
+_MOST_BYTES = 2**31
 
 
 @dataclass(frozen=True)
@@ -36,10 +38,8 @@ class RecordStore:
 
     def read(self) -> Contents:
         """All records; lines that are torn or from another version are skipped and named."""
-        try:
-            lines = self.file.read_bytes().split(b"\n") if self.exists() else []
-        except OSError as error:
-            raise RunFolderError(f"{self.file} cannot be read: {error.strerror}.") from error
+        content = read_file(self.file, _MOST_BYTES, RunFolderError) if self.exists() else b""
+        lines = content.split(b"\n") if content else []
         records, skipped = [], []
         for number, line in enumerate(lines, start=1):
             if not line.strip():

@@ -1,5 +1,6 @@
 """Export: a trained model to a file, kept only if it answers as the model does."""
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,9 +76,10 @@ def _export(model: nn.Module, data: NodeData, file: Path, form: Format) -> Expor
             write_onnx(program, model, written, inputs, cases[1])
             run = onnx_runner(written, inputs)
         else:
-            # Not by its name: torch has errors of its own for folders that are not there.
-            with written.open("wb") as stream:
-                torch.export.save(program, stream)
+            # Not to the file itself: where a disk is full, torch ends the interpreter.
+            blob = io.BytesIO()
+            torch.export.save(program, blob)
+            written.write_bytes(blob.getbuffer())
             run = program_runner(written, inputs)
         difference = largest_difference(model, run, cases)
     return Exported(file, inputs, len(cases), difference)

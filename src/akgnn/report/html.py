@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from akgnn.errors import MissingExtraError, RunFolderError
-from akgnn.files import json_text, write_file
+from akgnn.files import exists, json_text, write_file
 from akgnn.report import values
 from akgnn.version import __version__
 
@@ -64,7 +64,7 @@ def check_packages() -> None:
 
 def check_out(out: Path) -> None:
     """Refuse a place where no file can be written, before the work and not after it."""
-    if out.is_dir():
+    if exists(out) and out.is_dir():
         raise RunFolderError(f"Cannot write {out}: it is a folder; name a file in it.")
     if not out.parent.is_dir():
         raise RunFolderError(f"Cannot write {out}: there is no folder {out.parent}.")

@@ -15,6 +15,7 @@ from typing import Any
 
 from akgnn.data.tables.settings import TableSettings, renamed_table_settings
 from akgnn.errors import AkgnnError, SettingsError, UnknownNameError
+from akgnn.files import read_file
 from akgnn.runs.plan import Preset, RunPlan, RunSettings, default_settings
 from akgnn.settings import Settings, meanings
 
@@ -41,7 +42,8 @@ def read_config(path: Path) -> Config:
     text = _read(path)
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
+        # Also a number of more digits than Python reads.
         raise SettingsError(f"{path} is no TOML: {error}.") from error
     except RecursionError as error:
         raise SettingsError(f"{path} is nested too deeply.") from error
@@ -66,11 +68,7 @@ def read_config(path: Path) -> Config:
 
 def _read(path: Path) -> str:
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise SettingsError(f"{path} is too large to be a settings file.")
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise SettingsError(f"{path} cannot be read: {error.strerror or error}.") from error
+        return read_file(path, _MOST_BYTES, SettingsError).decode("utf-8")
     except UnicodeDecodeError as error:
         raise SettingsError(f"{path} is no TOML: it is not UTF-8 text.") from error
 

@@ -24,6 +24,8 @@ from torch import Tensor
 from akgnn.codec import from_json, reading
 from akgnn.errors import CheckpointError, RunFolderError
 from akgnn.files import (
+    exists,
+    file_sha256,
     folder_lock,
     is_left_over,
     json_lines,
@@ -61,10 +63,7 @@ class RunFolder:
         Raises:
             RunFolderError: The folder cannot be looked into.
         """
-        try:
-            return (self.path / RUN_FILE).exists()
-        except OSError as error:
-            raise RunFolderError(f"Cannot look into {self.path}: {error.strerror}.") from error
+        return exists(self.path / RUN_FILE)
 
     def check_free(self) -> None:
         """Refuse a folder that holds a run or something else.
@@ -206,9 +205,10 @@ def read_tensors(file: Path, sha256: str) -> Weights:
     Raises:
         CheckpointError: It is another file, or none.
     """
-    blob = read_file(file)
-    if hashlib.sha256(blob).hexdigest() != sha256:
+    # First bit by bit: another file may be larger than memory.
+    if file_sha256(file) != sha256:
         raise CheckpointError(f"{file} is damaged: it is not the file that {RUN_FILE} names.")
+    blob = read_file(file)
     try:
         return dict(load_tensors(blob))
     except SafetensorError as error:

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from akgnn.codec import from_json, reading
 from akgnn.data.node_data import NodeData
@@ -186,11 +186,24 @@ def _check_snapshot(snapshot: Snapshot, model: nn.Module, plan: RunPlan) -> None
         for name in ("step", "exp_avg", "exp_avg_sq")
     }
     check_fit("states of the optimiser", snapshot.optimizer, expected)
+    for name, tensor in snapshot.optimizer.items():
+        if not _is_state_of_adam(name.rpartition(".")[2], tensor):
+            raise CheckpointError(f"The state {name!r} of the optimiser cannot be Adam's.")
     number = len(initial_values(model, plan.preset.training))
     starts = snapshot.history.start
     steps = {later - earlier for earlier, later in pairwise([0, *starts])}
     if not (steps <= {0, 1} and max(starts, default=0) < number and (number > 1 or not starts)):
         raise CheckpointError(f"The epochs do not fit the {number} initial values of the kernel.")
+
+
+def _is_state_of_adam(name: str, tensor: Tensor) -> bool:
+    """Whether Adam can have come to these numbers: finite, squares from 0 on, steps whole too."""
+    if not tensor.is_floating_point() or not bool(tensor.isfinite().all()):
+        return False
+    is_signed, is_whole = name == "exp_avg", name == "step"
+    return (is_signed or bool((tensor >= 0).all())) and (
+        not is_whole or bool((tensor == tensor.round()).all())
+    )
 
 
 def _check_same_run(

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from akgnn.codec import from_json, reading, to_json
 from akgnn.csr import CSR
+from akgnn.data.catalogue import generated_sizes
 from akgnn.data.label_inputs import append_labels
 from akgnn.data.node_data import NodeData
 from akgnn.data.tables.recipe import FeatureRecipe
@@ -30,6 +31,7 @@ EXTRA_TENSORS = "estimator/"
 """What the names of tensors begin with that are kept beside the model's."""
 # What records of tables say of features whose rows were divided by their sum.
 _ROWS_SUM_TO_1 = "sum to 1"
+_MOST_FEATURES = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -389,7 +391,19 @@ def read_run(folder: RunFolder, content: Mapping[str, Any]) -> Run:
         history = from_json(History, content["history"], "history")
         result = FitResult.from_dict(content["result"], history)
         facts = from_json(DataFacts, content["data"], "data")
-        return Run(RunPlan.from_dict(content["settings"]), facts, result, folder)
+        plan = RunPlan.from_dict(content["settings"])
+        _check_sizes(plan, facts)
+        return Run(plan, facts, result, folder)
+
+
+def _check_sizes(plan: RunPlan, facts: DataFacts) -> None:
+    """Refuse sizes that nothing has, before anything is made of them."""
+    sizes = facts.num_nodes, facts.num_features, len(facts.class_names)
+    if facts.num_features > _MOST_FEATURES:
+        raise ValueError(f"num_features is {facts.num_features}")
+    generated = None if plan.tables is not None else generated_sizes(plan.run.dataset)
+    if generated not in (None, sizes):
+        raise ValueError(f"{plan.run.dataset} has other sizes than the data of the run")
 
 
 def plan_of(folder: RunFolder, content: Mapping[str, Any]) -> RunPlan:

@@ -54,7 +54,7 @@ class MLflow(Tracker):
             logging.getLogger(name).setLevel(logging.WARNING)
         self.folder = folder.resolve()
         self.database = self.folder / DATABASE
-        self._errors = (MlflowException, SQLAlchemyError)
+        self._errors = (MlflowException, SQLAlchemyError, OSError)
         self._metric, self._param, self._make_client = Metric, Param, MlflowClient
         self._runs: dict[str, _Run] = {}
         self._client: Any = None
@@ -64,6 +64,9 @@ class MLflow(Tracker):
     def open(self) -> None:
         """Make the database, or open the one that is there."""
         make_folder(self.folder)
+        if self.database.exists() and not self.database.is_file():
+            # MLflow would try for minutes.
+            raise RunFolderError(f"MLflow cannot use {self.database}: it is no file.")
         with self._asking():
             if not self.database.exists():
                 self._make()
@@ -87,6 +90,8 @@ class MLflow(Tracker):
         try:
             yield
         except self._errors as error:
+            if isinstance(error, RunFolderError):
+                raise
             reason = str(error).splitlines()[0].rstrip(".")
             raise RunFolderError(f"MLflow cannot use {self.database}: {reason}.") from error
 

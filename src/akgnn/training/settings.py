@@ -7,6 +7,9 @@ from akgnn.errors import SettingsError, suggest
 from akgnn.settings import Settings, count, non_negative, positive, whole
 from akgnn.training.metrics import METRICS
 
+# Adam divides a rate by numbers below 1, and the quotient has to be a float32 still.
+_LARGEST_RATE = 1e30
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainSettings(Settings):
@@ -33,11 +36,11 @@ class TrainSettings(Settings):
         class_weight: Whether training nodes weigh alike in the loss, or `balanced`: all classes do.
     """
 
-    learning_rate: float = positive(0.01)
+    learning_rate: float = positive(0.01, most=_LARGEST_RATE)
     weight_decay: float = non_negative(5e-4)
     decay_biases: bool = False
     decay_first_layer_only: bool = False
-    phi_learning_rate: float | None = positive(None)
+    phi_learning_rate: float | None = positive(None, most=_LARGEST_RATE)
     phi_weight_decay: float | None = non_negative(None)
     phi_warm_up: int = whole(0)
     several_starts: bool = True

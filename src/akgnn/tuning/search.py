@@ -19,7 +19,15 @@ from akgnn.errors import (
     RunFolderError,
 )
 from akgnn.experiments.record import without_test
-from akgnn.files import folder_lock, is_left_over, json_text, make_folder, parse_json, write_file
+from akgnn.files import (
+    exists,
+    folder_lock,
+    is_left_over,
+    json_text,
+    make_folder,
+    parse_json,
+    write_file,
+)
 from akgnn.runs.config import settings_toml
 from akgnn.runs.memory import Sizes, check_memory, memory_errors_explained
 from akgnn.runs.plan import RunPlan
@@ -204,7 +212,7 @@ def _write_best(search: Search, file: Path) -> None:
 @contextmanager
 def _opened(folder: Path) -> Iterator[None]:
     """Inside, the folder exists and is nobody else's."""
-    if folder.exists() and not folder.is_dir():
+    if exists(folder) and not folder.is_dir():
         raise RunFolderError(f"{folder} is a file, not a folder.")
     is_empty = not folder.exists() or all(map(is_left_over, folder.iterdir()))
     if not is_empty and not (folder / STUDY_FILE).exists():

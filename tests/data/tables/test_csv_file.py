@@ -1,6 +1,7 @@
 import pytest
 
 from akgnn.data.tables.csv_file import open_csv
+from akgnn.errors import DataError
 
 
 @pytest.mark.parametrize(
@@ -46,3 +47,10 @@ def test_lines_are_counted_as_an_editor_counts_them(write):
 def test_behind_a_field_too_long_to_count_lines_rows_are_counted(write):
     opened = open_csv(write("a.csv", f"id,a\n1,{'x' * 200_000}\n2,b\n"), ",")
     assert opened.locate(1) == "row 2 after the header"
+
+
+@pytest.mark.parametrize("content", [b"\xef\xbb\xbf", b"\xef\xbb\xbf\r\n\n"])
+def test_a_byte_order_mark_alone_is_an_empty_file(tmp_path, content):
+    (tmp_path / "nodes.csv").write_bytes(content)
+    with pytest.raises(DataError, match="is empty; its first line must name the columns"):
+        open_csv(tmp_path / "nodes.csv", ",")

@@ -1,3 +1,4 @@
+import os
 import sys
 
 import pandas as pd
@@ -91,3 +92,50 @@ def test_a_format_of_ones_own_is_one_entry(readers, tmp_path, nodes, edges):
 def test_what_is_no_ending_is_refused(readers, ending):
     with pytest.raises(SettingsError, match="An ending is a dot and letters"):
         register_reader(ending, lambda path: in_memory("x", pa.table({"a": [1]})))
+
+
+def write_rows(folder, last):
+    """A table of JSON lines whose last one ends so; an edge table too."""
+    rows = [f'{{"id": "n{i}", "label": "{"ab"[i % 2]}"}}' for i in range(12)]
+    (folder / "nodes.jsonl").write_text("\n".join([*rows, last]) + "\n", encoding="utf-8")
+    (folder / "edges.csv").write_text("source,target\nn1,n2\n")
+    return folder / "nodes.jsonl", folder / "edges.csv"
+
+
+@pytest.mark.parametrize(
+    "deep", ["[" * 20_000 + "]" * 20_000, '{"a":' * 20_000 + "1" + "}" * 20_000]
+)
+def test_deep_nesting_does_not_end_the_interpreter(tmp_path, deep):
+    tables = write_rows(tmp_path, f'{{"id": "x", "label": "a", "late": {deep}}}')
+    with pytest.raises(DataError, match="line 13: values are nested more than 8 deep"):
+        load_tables(*tables)
+
+
+def test_brackets_in_texts_are_no_nesting(tmp_path):
+    tables = write_rows(tmp_path, r'{"id": "[[[[[[[[[[\"[[[[{{{", "label": "a"}')
+    assert load_tables(*tables).graph.num_nodes == 13
+
+
+def test_a_line_without_an_end_is_not_read_to_it(tmp_path):
+    tables = write_rows(tmp_path, '{"id": "' + "x" * 2**24 + '"}')
+    with pytest.raises(DataError, match="line 13: longer than 16,777,216 bytes"):
+        load_tables(*tables)
+
+
+def test_a_key_that_is_no_text_is_refused(tmp_path):
+    (tmp_path / "nodes.jsonl").write_text('{"id": "a", "\\ud800": "b"}\n')
+    with pytest.raises(DataError, match=r"the column '\\ud800' cannot be printed"):
+        open_table(tmp_path / "nodes.jsonl", "node")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+def test_a_pipe_is_not_waited_for(tmp_path, ending):
+    os.mkfifo(tmp_path / f"nodes{ending}")
+    with pytest.raises(DataError, match="is a pipe or a device, not a file"):
+        open_table(tmp_path / f"nodes{ending}", "node")
+
+
+def test_a_zero_byte_in_a_path_is_told():
+    with pytest.raises(DataError, match="a name holds no zero bytes"):
+        open_table("a\0.csv", "node")

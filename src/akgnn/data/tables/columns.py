@@ -8,6 +8,8 @@ from akgnn.data.tables.settings import TableSettings
 from akgnn.data.tables.table import TableSource
 from akgnn.errors import DataError, suggest
 
+# Of a name that no column has.
+_LONGEST_SHOWN = 200
 _SOURCES, _TARGETS = ("source", "src", "from"), ("target", "dst", "to")
 
 
@@ -64,8 +66,9 @@ def end_columns(edges: TableSource, source: str | None, target: str | None) -> t
 def named_column(table: TableSource, name: str, setting: str) -> str:
     """A column that must be there, since a setting names it."""
     if name not in table.columns:
+        shown = repr(name) if len(name) <= _LONGEST_SHOWN else f"{name[:_LONGEST_SHOWN]!r}…"
         raise DataError(
-            f"{table.name} has no column {name!r} for {setting}; it has {listed(table.columns)}."
+            f"{table.name} has no column {shown} for {setting}; it has {listed(table.columns)}."
             + did_you_mean(name, table.columns)
         )
     return name

@@ -27,7 +27,8 @@ def open_csv(path: Path, separator: str) -> TableSource:
 def _header(path: Path, separator: str) -> list[str]:
     with path.open("rb") as stream:
         beginning = stream.read(_BEGINNING)
-    if not beginning.strip():
+    # A byte-order mark alone says nothing.
+    if not beginning.removeprefix(codecs.BOM_UTF8).strip():
         raise DataError(f"{path} is empty; its first line must name the columns.")
     if beginning.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DataError(f"{path} is UTF-16; save it as UTF-8 (iconv -f UTF-16 -t UTF-8).")

@@ -1,6 +1,7 @@
 """Every kind of table behind one function: files by the ending of their name, and DataFrames."""
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,11 @@ from akgnn.data.tables.csv_file import open_csv
 from akgnn.data.tables.table import TableSource, in_memory, in_one_line, pa, values_of_one_kind
 from akgnn.errors import DataError, MissingExtraError, SettingsError
 
+# No line may be longer.
 _JSON_BLOCK = 2**24
+# A cell holds a text or a number; pyarrow follows nested values until its stack ends.
+_DEEPEST = 8
+_JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
 
 Opener = Callable[[Path], TableSource]
 """Opens a file and says which columns it has. It may raise `OSError` where it cannot be opened."""
@@ -26,6 +31,8 @@ def open_table(table: Any, kind: Literal["node", "edge"]) -> TableSource:
     if not str(table):
         raise DataError(f"There is no {kind} table; name its file with `{kind}s`.")
     path = Path(table)
+    if "\0" in str(path):
+        raise DataError(f"The {kind} table {str(path)!r} cannot be: a name holds no zero bytes.")
     try:
         if path.is_dir():
             raise DataError(f"The {kind} table {path} is a folder, not a file.")
@@ -33,6 +40,9 @@ def open_table(table: Any, kind: Literal["node", "edge"]) -> TableSource:
             raise DataError(
                 f"{path}: the ending must say what the file is, one of {', '.join(READERS)}."
             )
+        if path.exists() and not path.is_file():
+            # It would never end.
+            raise DataError(f"The {kind} table {path} is a pipe or a device, not a file.")
         return opener(path)
     except FileNotFoundError as error:
         raise DataError(f"The {kind} table {path} does not exist.") from error
@@ -103,6 +113,10 @@ def _open_json_lines(path: Path) -> TableSource:
     first = next((record for _, record in _json_lines(path)), None)
     if first is None:
         raise DataError(f"{path} is empty; each line must hold a JSON object.")
+    for name in first:
+        if not name.isprintable():
+            raise DataError(f"{path}: the column {name[:40]!r} cannot be printed; rename it.")
+    _check_nesting(path)
     # Left to itself, pyarrow takes texts that look like dates for dates.
     texts = [(name, pa.string()) for name, value in first.items() if isinstance(value, str)]
     reading = arrow_json.ReadOptions(block_size=_JSON_BLOCK)
@@ -120,22 +134,54 @@ def _open_json_lines(path: Path) -> TableSource:
 
 def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects with their lines; anything else is an error."""
+    for line, text in _lines(path):
+        if not text.strip():
+            continue
+        try:
+            record = json.loads(text)
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}, line {line}: not UTF-8.") from error
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{path}, line {line}: no JSON ({in_one_line(error)}).") from error
+        if not isinstance(record, dict):
+            raise DataError(
+                f"{path}, line {line}: expected an object such as "
+                f'{{"id": "a", "label": "b"}}, got {type(record).__name__}.'
+            )
+        yield line, record
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file with their numbers; one that is too long is an error."""
     with path.open("rb") as stream:
-        for line, text in enumerate(stream, start=1):
-            if not text.strip():
-                continue
-            try:
-                record = json.loads(text)
-            except UnicodeDecodeError as error:
-                raise DataError(f"{path}, line {line}: not UTF-8.") from error
-            except (ValueError, RecursionError) as error:
-                raise DataError(f"{path}, line {line}: no JSON ({in_one_line(error)}).") from error
-            if not isinstance(record, dict):
-                raise DataError(
-                    f"{path}, line {line}: expected an object such as "
-                    f'{{"id": "a", "label": "b"}}, got {type(record).__name__}.'
-                )
-            yield line, record
+        line = 0
+        while text := stream.readline(_JSON_BLOCK + 1):
+            line += 1
+            if len(text) > _JSON_BLOCK:
+                raise DataError(f"{path}, line {line}: longer than {_JSON_BLOCK:,} bytes.")
+            yield line, text
+
+
+def _check_nesting(path: Path) -> None:
+    """Refuse lines that pyarrow would end the interpreter over."""
+    for line, text in _lines(path):
+        # Most lines have few brackets, so that their depth need not be looked at.
+        if text.count(b"[") + text.count(b"{") > _DEEPEST and _depth(text) > _DEEPEST:
+            raise DataError(
+                f"{path}, line {line}: values are nested more than {_DEEPEST} deep; a cell holds "
+                "a text or a number."
+            )
+
+
+def _depth(text: bytes) -> int:
+    """How deep the brackets of a line are nested, up to a little more than is allowed."""
+    depth = deepest = 0
+    for bracket in re.findall(rb"[][{}]", _JSON_TEXT.sub(b"", text)):
+        depth += 1 if bracket in b"[{" else -1
+        deepest = max(deepest, depth)
+        if deepest > _DEEPEST:
+            break
+    return deepest
 
 
 def _check_json_kinds(path: Path) -> None:
