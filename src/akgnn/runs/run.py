@@ -398,7 +398,9 @@ def read_run(folder: RunFolder, content: Mapping[str, Any]) -> Run:
 
 def _check_sizes(plan: RunPlan, facts: DataFacts) -> None:
     """Refuse sizes that nothing has, before anything is made of them."""
-    sizes = facts.num_nodes, facts.num_features, len(facts.class_names)
+    classes = len(facts.class_names)
+    labels = classes if plan.preset.strategy.takes_labels else 0
+    sizes = facts.num_nodes, facts.num_features - labels, classes
     if facts.num_features > _MOST_FEATURES:
         raise ValueError(f"num_features is {facts.num_features}")
     generated = None if plan.tables is not None else generated_sizes(plan.run.dataset)
@@ -412,7 +414,6 @@ def plan_of(folder: RunFolder, content: Mapping[str, Any]) -> RunPlan:
         return RunPlan.from_dict(content["settings"])
 
 
-@torch.no_grad()
 def _plain(ids: Any) -> list[Any] | None:
     """Ids as Python's own numbers and texts."""
     if ids is None:
