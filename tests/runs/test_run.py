@@ -321,6 +321,6 @@ def test_a_run_with_label_inputs_is_read_again(tmp_path):
     settings = {"strategy": "masked-labels", "epochs": 3}
     run = train("csbm:num_nodes=60,num_features=4", settings=settings, out=tmp_path / "run")
     again = load_run(tmp_path / "run")
-    assert again.facts.num_features == 6
+    assert again.facts.num_features == 8
     assert again.data().has_label_inputs
     assert again.predict().to_csv() == run.predict().to_csv()
