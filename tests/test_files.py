@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from akgnn.errors import CheckpointError, RunFolderError
+from akgnn.errors import CheckpointError, RunFolderError, SettingsError
 from akgnn.files import (
+    as_path,
     folder_lock,
     is_left_over,
     json_text,
@@ -156,3 +157,10 @@ def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(CheckpointError, match="is missing, or is no file"):
         read_json(tmp_path / "pipe")
+
+
+def test_paths_are_text_or_paths(tmp_path):
+    assert as_path("The folder", str(tmp_path)) == as_path("The folder", tmp_path) == tmp_path
+    for wrong in (None, 3):
+        with pytest.raises(SettingsError, match="The folder is given as text or a Path, got"):
+            as_path("The folder", wrong)

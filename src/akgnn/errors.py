@@ -75,5 +75,6 @@ def suggest(name: str, choices: Iterable[str]) -> str:
     known = sorted(choices)
     text = f"choose from {', '.join(known)}."
     by_lower_case = {choice.lower(): choice for choice in known}
-    alike = get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0.5)
+    # Whoever asks may have handed in something else than text.
+    alike = get_close_matches(str(name).lower(), by_lower_case, n=1, cutoff=0.5)
     return f"{text} Did you mean {by_lower_case[alike[0]]!r}?" if alike else text

@@ -13,6 +13,7 @@ from torch import Tensor
 from akgnn.data.node_data import NodeData
 from akgnn.data.splits import split_for_validation
 from akgnn.errors import DataError, MissingExtraError
+from akgnn.files import as_path
 from akgnn.machine.device import choose_device
 from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.runs.plan import Preset, RunPlan, RunSettings
@@ -47,6 +48,7 @@ from akgnn.estimator.labels import (
     printable_name,
 )
 from akgnn.estimator.neighbours import Neighbours
+from akgnn.graph import Graph
 
 # What tables may hold; others become the first.
 _DTYPES = (np.float64, np.float32)
@@ -235,14 +237,14 @@ class AKGNNClassifier(
         from akgnn.estimator.folder import write_estimator
 
         check_is_fitted(self)
-        write_estimator(Path(folder), self)
+        write_estimator(as_path("The folder of an estimator", folder), self)
 
     @classmethod
     def load(cls, folder: str | Path) -> "AKGNNClassifier":
         """The estimator that `save` kept in a folder; safe with a folder from a stranger."""
         from akgnn.estimator.folder import read_estimator
 
-        return read_estimator(Path(folder), cls)
+        return read_estimator(as_path("The folder of an estimator", folder), cls)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -266,6 +268,8 @@ class AKGNNClassifier(
     ) -> tuple[NodeData, dict[str, Any]]:
         """The data to train on, and what to keep of them."""
         options = RowSettings(**plain_arguments(self, RowSettings.names()))
+        if isinstance(X, Graph):
+            raise DataError("X must be a table of features; pass the graph as graph=….")
         if y is None:
             raise DataError("AKGNNClassifier requires y to be passed, but the target y is None.")
         given = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES)

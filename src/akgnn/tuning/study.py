@@ -31,8 +31,8 @@ class Trial:
     """One try, with its values of the settings that are searched.
 
     It finished, was pruned for doing worse than most, or failed, for the reason in `error`. The
-    score is that on the validation nodes; of a pruned trial its last, of a failed one NaN. The number
-    counts those that came to an end, so that it is the same whether a search was killed or not.
+    score is that on the validation nodes; of a pruned trial its last, of a failed one NaN. The
+    number counts those that came to an end: it is the same whether a search was killed or not.
     """
 
     number: int
