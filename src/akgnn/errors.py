@@ -1,4 +1,4 @@
-"""Every exception that akgnn raises on purpose, and the help they give with misspelt names."""
+"""Every exception and warning that akgnn raises on purpose, and help with misspelt names."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -68,6 +68,10 @@ class FailedRunsError(AkgnnError, RuntimeError):
 
 class InterruptedRunError(AkgnnError, RuntimeError):
     """Training that was asked to stop before it had finished."""
+
+
+class AloneWarning(UserWarning):
+    """New nodes that came without edges, so that a model has their columns alone to go by."""
 
 
 def suggest(name: str, choices: Iterable[str]) -> str:

@@ -30,6 +30,7 @@ def test_edge_index_is_its_graph(network):
 
 @BOTH
 def test_the_graph_is_built_once_for_all_layers(network, monkeypatch):
+    graph = random_graph(1)
     built, build = [], Graph.from_edge_index
 
     def counted(*arguments, **options):
@@ -37,7 +38,6 @@ def test_the_graph_is_built_once_for_all_layers(network, monkeypatch):
         return build(*arguments, **options)
 
     monkeypatch.setattr(Graph, "from_edge_index", counted)
-    graph = random_graph(1)
     network(6, 5, 3, num_layers=4)(torch.rand(graph.num_nodes, 6), graph.edge_index)
     assert len(built) == 1
 
