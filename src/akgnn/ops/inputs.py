@@ -34,7 +34,9 @@ def as_graph(graph: Graph | Tensor, x: Tensor | CSR, edge_weight: Tensor | None 
     if edge_weight is not None:
         raise SettingsError("edge_weight goes with edge_index; a Graph holds its own weights.")
     check_graph(graph)
-    if len(x.shape) < 2 or x.shape[-2] != graph.num_nodes:
+    # While a model is exported, sizes are symbols.
+    is_fixed = isinstance(graph, Graph)
+    if is_fixed and (len(x.shape) < 2 or x.shape[-2] != graph.num_nodes):
         raise GraphError(
             f"Node signals must have shape ({graph.num_nodes}, channels) for this graph, "
             f"got {list(x.shape)}."
@@ -43,8 +45,8 @@ def as_graph(graph: Graph | Tensor, x: Tensor | CSR, edge_weight: Tensor | None 
 
 
 def check_graph(graph: object) -> None:
-    """Refuse what is no `Graph`."""
-    if not isinstance(graph, Graph):
+    """Refuse what is no `Graph`, nor stands for one while a model is exported."""
+    if not hasattr(type(graph), "mean_degree"):
         raise GraphError(
             f"graph must be a Graph or PyG's edge_index, got {type(graph).__name__}; "
             "Graph.from_edge_index, from_scipy, from_networkx and from_pyg make one."
