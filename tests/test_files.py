@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from akgnn.errors import CheckpointError, DataError, RunFolderError
+from akgnn.errors import CheckpointError, DataError, RunFolderError, SettingsError
 from akgnn.files import (
+    as_path,
     exists,
     file_sha256,
     folder_lock,
@@ -226,3 +227,10 @@ def test_a_read_only_folder_is_told_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "unlink", refuse)
     with pytest.raises(RunFolderError, match=r"Cannot write .*a\.csv: Read-only file system"):
         write_file(tmp_path / "a.csv", b"")
+
+
+def test_paths_are_text_or_paths(tmp_path):
+    assert as_path("The folder", str(tmp_path)) == as_path("The folder", tmp_path) == tmp_path
+    for wrong in (None, 3):
+        with pytest.raises(SettingsError, match="The folder is given as text or a Path, got"):
+            as_path("The folder", wrong)

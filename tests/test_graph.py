@@ -8,7 +8,7 @@ from torch_geometric.data import Data
 
 from akgnn import csr
 from akgnn.csr import CSR
-from akgnn.errors import GraphError
+from akgnn.errors import DeviceError, GraphError
 from akgnn.graph import Graph
 from oracles import dense, graphs, random_graph, renormalised
 
@@ -338,3 +338,24 @@ def test_a_damaged_scipy_matrix_does_not_end_the_interpreter():
 def test_more_nodes_than_can_be_sorted_are_refused():
     with pytest.raises(GraphError, match="at most 3,000,000,000 nodes"):
         Graph.from_edge_index(torch.tensor([[0], [2**62]]))
+
+
+@pytest.mark.parametrize(
+    ("build", "value", "words"),
+    [
+        (Graph, None, "its adjacency as CSR, got NoneType; Graph.from_edge_index"),
+        (Graph.from_edge_index, None, "edge_index must be a torch tensor, got NoneType"),
+        (Graph.from_scipy, None, "A SciPy sparse matrix is expected, got NoneType"),
+        (Graph.from_scipy, "a", "A SciPy sparse matrix is expected, got str"),
+        (Graph.from_networkx, None, "A NetworkX graph is expected, got NoneType"),
+        (Graph.from_pyg, None, "NoneType has no edge_index"),
+    ],
+)
+def test_what_is_no_graph_is_refused(build, value, words):
+    with pytest.raises(GraphError, match=words):
+        build(value)
+
+
+def test_an_unknown_device_is_refused():
+    with pytest.raises(DeviceError, match="Device 'tpu' is unknown or not to be had here"):
+        Graph.from_edge_index(torch.tensor([[0, 1], [1, 0]])).to("tpu")

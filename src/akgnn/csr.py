@@ -13,7 +13,7 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from akgnn.errors import GraphError
+from akgnn.errors import DeviceError, GraphError
 
 _INT32_MAX = 2**31 - 1
 # Entries looked at at a time.
@@ -262,7 +262,14 @@ class CSR:
 
 def is_device(device: torch.device, name: torch.device | str) -> bool:
     """Whether `name` is this device; `cuda` is the present GPU, such as cuda:0."""
-    return torch.empty(0, device=name).device == device
+    try:
+        return torch.empty(0, device=name).device == device
+    except (RuntimeError, AssertionError, TypeError) as error:
+        # torch lists every device that it has ever had.
+        raise DeviceError(
+            f"Device {name!r} is unknown or not to be had here; choose from cpu, cuda, cuda:1 and "
+            "so on."
+        ) from error
 
 
 def index_dtype(largest: int) -> torch.dtype:

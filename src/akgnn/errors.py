@@ -1,4 +1,4 @@
-"""Every exception that akgnn raises on purpose, and the help they give with misspelt names."""
+"""Every exception and warning that akgnn raises on purpose, and help with misspelt names."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -70,10 +70,15 @@ class InterruptedRunError(AkgnnError, RuntimeError):
     """Training that was asked to stop before it had finished."""
 
 
+class AloneWarning(UserWarning):
+    """New nodes that came without edges, so that a model has their columns alone to go by."""
+
+
 def suggest(name: str, choices: Iterable[str]) -> str:
     """List the choices and, where one is spelt alike, ask whether it was meant."""
     known = sorted(choices)
     text = f"choose from {', '.join(known)}."
     by_lower_case = {choice.lower(): choice for choice in known}
-    alike = get_close_matches(name.lower(), by_lower_case, n=1, cutoff=0.5)
+    # Whoever asks may have handed in something else than text.
+    alike = get_close_matches(str(name).lower(), by_lower_case, n=1, cutoff=0.5)
     return f"{text} Did you mean {by_lower_case[alike[0]]!r}?" if alike else text

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NoReturn
 
-from akgnn.errors import AkgnnError, CheckpointError, RunFolderError
+from akgnn.errors import AkgnnError, CheckpointError, RunFolderError, SettingsError
 
 LOCK_FILE = ".lock"
 _TEMPORARY = ".tmp-"
@@ -21,6 +21,21 @@ _NUMBERS = count()
 _LONGEST_ENDING = 16
 # Larger than any record, so beyond it lies a slip: another kind of file.
 _MOST_JSON_BYTES = 2**30
+
+
+def as_path(what: str, path: object) -> Path:
+    """A path that was given as text or as a `Path`.
+
+    Args:
+        what: What it leads to, for the message.
+        path: The path.
+
+    Raises:
+        SettingsError: It is neither.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise SettingsError(f"{what} is given as text or a Path, got {type(path).__name__}.")
+    return Path(path)
 
 
 def write_file(file: Path, content: bytes) -> None:

@@ -51,6 +51,11 @@ class Graph:
     adjacency: CSR
 
     def __post_init__(self) -> None:
+        if not isinstance(self.adjacency, CSR):
+            raise GraphError(
+                f"A graph is made of its adjacency as CSR, got {type(self.adjacency).__name__}; "
+                "Graph.from_edge_index, from_scipy, from_networkx and from_pyg make one of others."
+            )
         rows, columns = self.adjacency.shape
         if rows != columns:
             raise GraphError(f"An adjacency matrix must be square, got {rows} × {columns}.")
@@ -99,7 +104,11 @@ class Graph:
         """Build from a square SciPy sparse matrix; entry (i, j) is the edge i → j."""
         if sparse.issparse(matrix):
             check_scipy("The adjacency matrix", matrix)
-        coo = sparse.coo_array(matrix)
+        try:
+            coo = sparse.coo_array(matrix)
+        except (TypeError, ValueError) as error:
+            kind = type(matrix).__name__
+            raise GraphError(f"A SciPy sparse matrix is expected, got {kind}.") from error
         if coo.ndim != 2 or coo.shape[0] != coo.shape[1]:
             raise GraphError(f"An adjacency matrix must be square, got {coo.shape}.")
         index = torch.stack([torch.as_tensor(ends, dtype=torch.int64) for ends in coo.coords])
@@ -117,6 +126,8 @@ class Graph:
             graph: Directed or not; the edges of an undirected one count both ways.
             weight: The edge attribute that holds weights, 1 where an edge lacks it.
         """
+        if not (hasattr(graph, "nodes") and hasattr(graph, "is_directed")):
+            raise GraphError(f"A NetworkX graph is expected, got {type(graph).__name__}.")
         position = {node: index for index, node in enumerate(graph.nodes)}
         edges = list(graph.edges(data=weight))
         ends = [(position[source], position[target]) for source, target, _ in edges]

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from akgnn.csr import CSR
+from akgnn.data.catalogue import load_dataset
 from akgnn.data.node_data import NodeData, content_sha256, homophily_among
 from akgnn.data.splits import Split
 from akgnn.data.transforms import sparse_if_sparse
@@ -171,3 +172,20 @@ def test_random_labels_agree_as_often_as_expected():
     y = (torch.rand(graph.num_nodes, generator=draw) < 0.2).long()
     found = homophily_among(graph, y, torch.arange(graph.num_nodes))
     assert found.share == pytest.approx(found.expected, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"graph": None}, "graph must be a Graph, got NoneType"),
+        ({"graph": torch.tensor([[0, 1], [1, 0]])}, "graph must be a Graph, got Tensor"),
+        ({"split": "public"}, r"split must be a Split\(name, train, val, test\), got str"),
+        ({"class_names": 3}, "class_names must be a tuple of texts, one a class, got 3"),
+        ({"class_names": "ab"}, "class_names must be a tuple of texts"),
+        ({"class_weight": [1.0, 1.0]}, "class_weight must be a torch tensor or None, got list"),
+    ],
+)
+def test_what_is_not_of_its_kind_is_refused(change, words):
+    data = load_dataset("csbm:num_nodes=60")
+    with pytest.raises(DataError, match=words):
+        replace(data, **change)

@@ -2,7 +2,12 @@ import numpy as np
 import pytest
 
 from akgnn.errors import SettingsError
-from akgnn.estimator.arguments import RowSettings, decide_settings, plain_arguments
+from akgnn.estimator.arguments import (
+    RowSettings,
+    class_weights,
+    decide_settings,
+    plain_arguments,
+)
 from akgnn.estimator.classifier import AKGNNClassifier
 
 
@@ -33,3 +38,37 @@ def test_neighbours_one_way_need_the_row_form():
     assert decide_settings(estimator, has_graph=True)
     with pytest.raises(SettingsError, match="needs normalisation='row', got 'directed'"):
         decide_settings(estimator, has_graph=False)
+
+
+def test_weights_of_classes_are_a_setting_or_numbers():
+    def weighted(weight):
+        estimator = AKGNNClassifier(class_weight=weight)
+        preset = decide_settings(estimator, has_graph=True)
+        return preset.training.class_weight, class_weights(estimator, ["a", "b"])
+
+    assert weighted(None) == ("none", None)
+    assert weighted("balanced") == ("balanced", None)
+    setting, numbers = weighted({"b": np.float64(0.5)})
+    assert setting == "none"
+    assert numbers.tolist() == [1, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("weight", "words"),
+    [
+        ({3: 1.0}, r"a weight for 3, which is no class; y holds 0, 1"),
+        ({0: -1.0}, "the weight of 0 must be a number from 0 to 1e\\+09, got -1.0"),
+        ({0: "heavy"}, "got 'heavy'"),
+        ({0: float("nan")}, "got nan"),
+        ({0: 0, 1: 0}, "0 for every class"),
+    ],
+)
+def test_wrong_weights_of_classes_are_refused(weight, words):
+    with pytest.raises(SettingsError, match=words):
+        class_weights(AKGNNClassifier(class_weight=weight), [0, 1])
+
+
+@pytest.mark.parametrize("weight", ["heavy", 3, [1, 2]])
+def test_other_weights_of_classes_are_refused(weight):
+    with pytest.raises(SettingsError, match="class_weight must be one of none, balanced, got"):
+        decide_settings(AKGNNClassifier(class_weight=weight), has_graph=True)

@@ -1,3 +1,4 @@
+import gc
 import pickle
 import subprocess
 import sys
@@ -10,7 +11,8 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -18,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import akgnn
 from akgnn.data.catalogue import load_dataset
 from akgnn.data.splits import Split
-from akgnn.errors import DataError
+from akgnn.errors import DataError, SettingsError
 from akgnn.estimator.classifier import AKGNNClassifier
 from akgnn.graph import Graph
 from quick_estimator import quick
@@ -374,3 +376,62 @@ def test_rare_classes_may_weigh_as_much_as_frequent_ones():
         X, y
     )
     assert weighed.predict(X).sum() > plain.predict(X).sum()
+
+
+@pytest.fixture(scope="module")
+def unbalanced():
+    """60 rows of one class and 12 of another, which overlap."""
+    rng = np.random.default_rng(1)
+    y = np.array(["common"] * 60 + ["rare"] * 12)
+    return rng.standard_normal((72, 3)) + (y == "rare")[:, None], y
+
+
+def test_weights_of_classes_move_the_balance(unbalanced):
+    x, y = unbalanced
+
+    def rare(weight):
+        return np.mean(quick(class_weight=weight).fit(x, y).predict(x) == "rare")
+
+    assert rare(None) < rare("balanced") < rare({"common": 1e-6, "rare": 1e3})
+    same = quick(settings={"class_weight": "balanced"}).fit(x, y).predict_proba(x)
+    assert np.array_equal(quick(class_weight="balanced").fit(x, y).predict_proba(x), same)
+
+
+def test_weights_of_classes_of_node_data_go_by_name():
+    data = load_dataset("csbm:num_nodes=60")
+    plain, heavy = quick().fit(data), quick(class_weight={"0": 1e3}).fit(data)
+    assert (heavy.predict(data) == "0").sum() > (plain.predict(data) == "0").sum()
+    with pytest.raises(SettingsError, match="a weight for 'x', which is no class"):
+        quick(class_weight={"x": 1.0}).fit(data)
+
+
+def test_weights_of_classes_go_wherever_scikit_learn_takes_a_classifier(unbalanced):
+    x, y = unbalanced
+    grid = {"akgnnclassifier__class_weight": [None, "balanced", {"rare": 2.0}]}
+    search = GridSearchCV(make_pipeline(StandardScaler(), quick()), grid, cv=2).fit(x, y)
+    assert "akgnnclassifier__class_weight" in search.best_params_
+    balanced = quick(class_weight="balanced")
+    assert set(cross_val_predict(balanced, x, y, cv=2)) == {"common", "rare"}
+    calibrated = CalibratedClassifierCV(balanced, cv=2).fit(x, y)
+    assert calibrated.predict_proba(x).shape == (72, 2)
+    frame = pd.DataFrame(x, columns=list("abc"))
+    embedded = balanced.set_output(transform="pandas").fit(frame, y).transform(frame)
+    assert isinstance(embedded, pd.DataFrame)
+    assert embedded.shape == (72, 8)
+
+
+def test_nothing_is_kept_of_one_fit_after_another(table, graph):
+    x, y = table
+
+    def fit_some(number):
+        for seed in range(number):
+            quick(epochs=2, random_state=seed).fit(x, y).predict(x)
+            quick(epochs=2, random_state=seed).fit(x, y, graph=graph).predict(x)
+        gc.collect()
+        return len(gc.get_objects())
+
+    # The first ones load modules and fill tables that have a limit.
+    fit_some(4)
+    before = fit_some(2)
+    # Fewer than one object a fit.
+    assert fit_some(15) - before < 15

@@ -140,7 +140,7 @@ def test_a_run_is_no_estimator_and_is_not_replaced_by_one(table, tmp_path):
     before = (tmp_path / RUN_FILE).read_bytes()
     with pytest.raises(CheckpointError, match=r"a run and no estimator; akgnn\.load_run"):
         AKGNNClassifier.load(tmp_path)
-    with pytest.raises(RunFolderError, match="holds a run already"):
+    with pytest.raises(RunFolderError, match="holds a run and no estimator; choose another folder"):
         quick(epochs=1).fit(*table).save(tmp_path)
     assert (tmp_path / RUN_FILE).read_bytes() == before
 
@@ -507,3 +507,37 @@ def test_an_old_record_that_was_changed_is_refused(table, tmp_path):
     file.write_text(file.read_text().replace('"a"', '"z"'))
     with pytest.raises(CheckpointError, match="its content is not what its SHA-256 says"):
         AKGNNClassifier.load(tmp_path / "old")
+
+
+def test_a_damaged_estimator_is_not_replaced_and_says_so(kept, table):
+    for text in ("{", "[]", '{"format": "akgnn-run-3"}', ""):
+        (kept / RUN_FILE).write_text(text)
+        with pytest.raises(RunFolderError, match=r"cannot be read, which is not replaced; choose"):
+            quick().fit(*table).save(kept)
+        assert (kept / RUN_FILE).read_text() == text
+
+
+def test_an_estimator_whose_tensors_are_damaged_is_replaced(kept, table):
+    for file in kept.glob("*.safetensors"):
+        file.write_bytes(b"x")
+    one = quick().fit(*table)
+    one.save(kept)
+    assert np.array_equal(AKGNNClassifier.load(kept).predict(table[0]), one.predict(table[0]))
+
+
+@pytest.mark.parametrize("weight", ["balanced", {0: 2.0, 2: 0.5}, {np.int64(1): 3}])
+def test_weights_of_classes_are_kept(table, tmp_path, weight):
+    quick(class_weight=weight).fit(*table).save(tmp_path / "kept")
+    assert AKGNNClassifier.load(tmp_path / "kept").class_weight == weight
+
+
+@pytest.mark.parametrize("weight", [[3], [[1]], [[[], 1.0]], [[{}, 1.0]]])
+def test_weights_of_classes_that_are_none_are_refused(kept, weight):
+    rewrite(kept, lambda record: record["estimator"]["arguments"].update(class_weight=weight))
+    with pytest.raises(CheckpointError, match="class_weight is no list of classes"):
+        AKGNNClassifier.load(kept)
+
+
+def test_an_estimator_from_before_there_were_weights_of_classes_is_read(kept):
+    rewrite(kept, lambda record: record["estimator"]["arguments"].pop("class_weight"))
+    assert AKGNNClassifier.load(kept).class_weight is None

@@ -50,6 +50,7 @@ def test_a_list_keeps_its_kinds():
         (np.array([0.5, 1]), r"continuous, y holds 0\.5.*regression"),
         (np.array([np.inf, 1]), "must not be infinite, got inf"),
         (np.array([True, 2], dtype=object), "of one kind, got bool, int"),
+        (np.arange(20_000), "y: 20000 different labels in 20000 rows, such as 0, 1, 2, are ids"),
         (np.array(["2020-01-01"], dtype="M8[D]"), "Unknown label type: y holds datetime64"),
     ],
 )

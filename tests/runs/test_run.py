@@ -2,6 +2,7 @@ import csv
 import io
 import json
 import math
+import warnings
 from dataclasses import replace
 
 import pandas as pd
@@ -11,7 +12,13 @@ import torch
 from akgnn.cli.main import main
 from akgnn.data.catalogue import load_dataset
 from akgnn.data.tables.recipe import FeatureRecipe
-from akgnn.errors import CheckpointError, DataError, RunFolderError, SettingsError
+from akgnn.errors import (
+    AloneWarning,
+    CheckpointError,
+    DataError,
+    RunFolderError,
+    SettingsError,
+)
 from akgnn.runs.folder import RunFolder
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.runs.run import DataFacts, Predictions, load_run
@@ -97,6 +104,37 @@ def test_csv_files_and_data_frames_give_the_same_run(files):
     in_memory = frames(files, "new-")
     found = from_files.predict(*new).to_csv()
     assert found == from_frames.predict(typed(in_memory[0]), in_memory[1]).to_csv()
+
+
+def test_new_nodes_without_edges_are_said_to_be_judged_alone(files, capsys, tmp_path):
+    tables = {"nodes": files / "nodes.csv", "edges": files / "edges.csv", **OWN}
+    run = train(out=tmp_path / "run", **tables)
+    new = files / "new-nodes.csv", files / "new-edges.csv"
+    with pytest.warns(AloneWarning, match="without `edges`, so they are judged by their columns"):
+        alone = run.predict(new[0])
+    assert alone.num_alone == len(alone) == 9
+    linked = run.predict(*new)
+    degrees = {i for line in new[1].read_text().splitlines()[1:] for i in line.split(",")[:2]}
+    assert linked.num_alone == sum(str(name) not in degrees for name in linked.ids)
+    assert run.predict().num_alone == 0
+    capsys.readouterr()
+    command = ["predict", str(tmp_path / "run"), "--nodes", str(new[0])]
+    assert main(command) == 0
+    told = capsys.readouterr()
+    assert told.err == (
+        "akgnn: 9 of 9 nodes have no edge and are judged by their columns alone; --edges names a "
+        "table of edges.\n"
+    )
+    assert told.out == alone.to_csv()
+    # In a loop once, and not at all of a model that sees no edges.
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            run.predict(new[0])
+        assert len(caught) == 1
+        other = train(**{**tables, "model": "mlp", "settings": {"epochs": 2}})
+        assert other.predict(new[0]).num_alone == 0
+    assert len(caught) == 1
 
 
 def test_python_and_the_command_predict_the_same(files, tmp_path):

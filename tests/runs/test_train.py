@@ -5,6 +5,7 @@ import pytest
 
 from akgnn.errors import (
     DataError,
+    DeviceError,
     DivergedError,
     InterruptedRunError,
     OutOfMemoryError,
@@ -252,3 +253,20 @@ def test_training_that_does_not_fit_is_refused_before_a_folder_is_made(monkeypat
 def test_arguments_that_do_not_go_together_are_refused(arguments, message):
     with pytest.raises(SettingsError, match=message):
         train(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"settings": [1]}, SettingsError, "settings must be a dictionary of settings by name"),
+        ({"tables": "a"}, SettingsError, "tables must be a dictionary of settings by name"),
+        ({"callbacks": print}, SettingsError, "callbacks must be a list of Callback"),
+        ({"checkpoint_seconds": "x"}, SettingsError, "must be a number, got 'x'"),
+        ({"out": 3}, SettingsError, "folder of a run is given as text or a Path, got int"),
+        ({"device": None}, DeviceError, "Unknown device None"),
+        ({"dataset": None, "nodes": 3, "edges": 4}, DataError, "must be a path or a DataFrame"),
+    ],
+)
+def test_what_is_not_of_its_kind_is_refused(change, error, words):
+    with pytest.raises(error, match=words):
+        train(**{"dataset": "csbm:num_nodes=60", **change})

@@ -1,4 +1,7 @@
 import math
+import signal
+import subprocess
+import sys
 import tomllib
 from copy import deepcopy
 from dataclasses import replace
@@ -102,6 +105,52 @@ def test_stopping_keeps_what_is_done_and_goes_on_as_if_nothing_had_happened(tmp_
     assert [(t.values, t.score) for t in parts.trials] == [
         (t.values, t.score) for t in whole.trials
     ]
+
+
+# What `tune` does, up to an epoch at which the process is killed.
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from akgnn.runs.plan import RunPlan, RunSettings
+from akgnn.training.callbacks import StopWhen
+from akgnn.tuning.search import tune
+
+epochs = iter(range(int(sys.argv[2])))
+def look():
+    if next(epochs, None) is None:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return False
+
+plan = RunPlan.make(
+    RunSettings(dataset="csbm:num_nodes=100", model="mlp"), {"epochs": 4, "hidden_channels": 4}
+)
+tune(plan, plan.load(), Path(sys.argv[1]), trials=14, callbacks=[StopWhen(look)])
+"""
+
+
+def test_a_search_that_was_killed_ends_with_the_same_files(tmp_path):
+    plan, data = make(), make().load()
+    # Beyond the tenth trial the sampler learns from those before.
+    whole = tune(plan, data, tmp_path / "whole", trials=14)
+    for epochs in (1, 46):
+        killed = subprocess.run([sys.executable, "-c", KILLED, tmp_path / "parts", str(epochs)])
+        assert killed.returncode == -signal.SIGKILL
+    parts = tune(plan, data, tmp_path / "parts", trials=14)
+    seconds = {"seconds": 0.0}
+    assert [replace(t, **seconds) for t in parts.trials] == [
+        replace(t, **seconds) for t in whole.trials
+    ]
+    one, other = ((tmp_path / name / "best.toml").read_bytes() for name in ("whole", "parts"))
+    assert one == other
+
+
+def test_the_best_settings_are_written_even_if_the_last_trial_ended_with_a_kill(tmp_path):
+    plan, data = make(), make().load()
+    tune(plan, data, tmp_path, trials=2)
+    best = (tmp_path / "best.toml").read_bytes()
+    (tmp_path / "best.toml").write_text("# Of the trial before.")
+    tune(plan, data, tmp_path, trials=2)
+    assert (tmp_path / "best.toml").read_bytes() == best
 
 
 def test_a_hopeless_trial_is_pruned(tmp_path):

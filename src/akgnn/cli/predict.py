@@ -1,6 +1,7 @@
 """`akgnn predict`."""
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 from akgnn.cli import options
 from akgnn.cli.show import print_json
 from akgnn.cli.terminal import say
-from akgnn.errors import DataError
+from akgnn.errors import AloneWarning, DataError
 
 
 def predict(
@@ -42,14 +43,23 @@ def predict(
     """
     from akgnn.runs.run import load_run
 
-    predictions = load_run(run).predict(
-        nodes,
-        edges,
-        dataset=dataset,
-        unknown_ids=unknown_ids,
-        data_root=data_root,
-        device=device,
-    )
+    with warnings.catch_warnings():
+        # Said below, in the words of this command.
+        warnings.simplefilter("ignore", AloneWarning)
+        predictions = load_run(run).predict(
+            nodes,
+            edges,
+            dataset=dataset,
+            unknown_ids=unknown_ids,
+            data_root=data_root,
+            device=device,
+        )
+    if predictions.num_alone:
+        typer.echo(
+            f"akgnn: {predictions.num_alone} of {len(predictions)} nodes have no edge and are "
+            "judged by their columns alone; --edges names a table of edges.",
+            err=True,
+        )
     text = predictions.to_csv(out)
     if as_json:
         print_json(predictions.to_dict())

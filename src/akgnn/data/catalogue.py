@@ -100,6 +100,8 @@ def generated_sizes(dataset: str) -> tuple[int, int, int] | None:
 
 def check_dataset(name: str) -> None:
     """Refuse a name that `load_dataset` does not know, and wrong settings in one."""
+    if not isinstance(name, str):
+        raise SettingsError(f"The name of a data set is text, got {type(name).__name__}.")
     kind, colon, _ = name.partition(":")
     if kind not in dataset_names() or (colon and kind not in GENERATED):
         raise UnknownNameError("data set", name, dataset_names())

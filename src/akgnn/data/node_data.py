@@ -72,6 +72,7 @@ class NodeData:
 
     def __post_init__(self) -> None:
         _check_kinds(self.x, self.y)
+        _check_others(self.graph, self.split, self.class_names, self.class_weight)
         nodes = self.graph.num_nodes
         if len(self.x.shape) != 2 or self.x.shape[0] != nodes:
             raise DataError(
@@ -247,6 +248,22 @@ def _check_kinds(x: object, y: object) -> None:
     if not isinstance(x, Tensor | CSR) or not isinstance(y, Tensor):
         kinds = f"{type(x).__name__} and {type(y).__name__}"
         raise DataError(f"Features and labels must be torch tensors (or CSR), got {kinds}.")
+
+
+def _check_others(graph: object, split: object, class_names: object, weight: object) -> None:
+    if not isinstance(graph, Graph):
+        kind = type(graph).__name__
+        raise DataError(f"graph must be a Graph, got {kind}; Graph.from_edge_index makes one.")
+    if not isinstance(split, Split):
+        kind = type(split).__name__
+        raise DataError(f"split must be a Split(name, train, val, test), got {kind}.")
+    if not isinstance(class_names, list | tuple) or not all(
+        isinstance(name, str) for name in class_names
+    ):
+        raise DataError(f"class_names must be a tuple of texts, one a class, got {class_names!r}.")
+    if not isinstance(weight, Tensor | None):
+        kind = type(weight).__name__
+        raise DataError(f"class_weight must be a torch tensor or None, got {kind}.")
 
 
 def _check_features(x: Tensor) -> None:

@@ -1,10 +1,12 @@
 """The constructor's arguments as settings, all checked when training begins."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from akgnn.errors import SettingsError
 from akgnn.runs.plan import Preset, load_preset
@@ -12,7 +14,8 @@ from akgnn.settings import Settings, count, rate
 
 # Arguments that are settings by the same name.
 _MODEL_SETTINGS = ("kernel", "hidden_channels", "num_layers")
-_TRAIN_SETTINGS = ("learning_rate", "weight_decay", "epochs", "patience")
+_TRAIN_SETTINGS = ("learning_rate", "weight_decay", "epochs", "patience", "class_weight")
+_LARGEST_WEIGHT = 1e9
 _DROPOUTS = ("input_dropout", "transform_dropout", "layer_dropout", "classifier_dropout")
 
 
@@ -34,8 +37,33 @@ def plain_arguments(estimator: Any, names: Iterable[str]) -> dict[str, Any]:
 def plain(value: Any) -> Any:
     """A NumPy number, such as grids are made of, as Python's; also inside of a mapping."""
     if isinstance(value, Mapping):
-        return {name: plain(item) for name, item in value.items()}
+        return {plain(name): plain(item) for name, item in value.items()}
     return value.item() if isinstance(value, np.generic) else value
+
+
+def class_weights(estimator: Any, classes: Sequence[Any]) -> Tensor | None:
+    """The weights that `class_weight` gives to single classes, 1 to those it leaves out.
+
+    None where it is no dictionary.
+    """
+    given = plain(estimator.class_weight)
+    if not isinstance(given, dict):
+        return None
+    for label, weight in given.items():
+        if label not in classes:
+            known = ", ".join(map(repr, classes[:10]))
+            raise SettingsError(
+                f"class_weight has a weight for {label!r}, which is no class; y holds {known}."
+            )
+        if not isinstance(weight, int | float) or not 0 <= weight <= _LARGEST_WEIGHT:
+            raise SettingsError(
+                f"class_weight: the weight of {label!r} must be a number from 0 to "
+                f"{_LARGEST_WEIGHT:g}, got {weight!r}."
+            )
+    weights = torch.tensor([float(given.get(label, 1.0)) for label in classes])
+    if not bool(weights.any()):
+        raise SettingsError("class_weight is 0 for every class, so there is nothing to learn.")
+    return weights
 
 
 def decide_settings(estimator: Any, *, has_graph: bool) -> Preset:
@@ -47,6 +75,9 @@ def decide_settings(estimator: Any, *, has_graph: bool) -> Preset:
     model = preset.to_dict()["model"]
     given = plain_arguments(estimator, (*_MODEL_SETTINGS, *_TRAIN_SETTINGS))
     changes = {name: value for name, value in given.items() if value is not None}
+    if isinstance(changes.get("class_weight"), dict):
+        # The data hold weights of single classes.
+        del changes["class_weight"]
     if estimator.kernel not in (None, model["kernel"]):
         # A start belongs to its kernel.
         changes["kernel_start"] = None

@@ -13,6 +13,7 @@ from torch import Tensor
 from akgnn.data.node_data import NodeData
 from akgnn.data.splits import split_for_validation
 from akgnn.errors import DataError, MissingExtraError
+from akgnn.files import as_path
 from akgnn.machine.device import choose_device
 from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.runs.plan import Preset, RunPlan, RunSettings
@@ -36,7 +37,12 @@ try:
 except ImportError as error:
     raise MissingExtraError("AKGNNClassifier", "sklearn") from error
 
-from akgnn.estimator.arguments import RowSettings, decide_settings, plain_arguments
+from akgnn.estimator.arguments import (
+    RowSettings,
+    class_weights,
+    decide_settings,
+    plain_arguments,
+)
 from akgnn.estimator.fitted import Fitted, undirected_if_needed
 from akgnn.estimator.inputs import as_features, as_graph, checked_table, fingerprint, scaled
 from akgnn.estimator.labels import (
@@ -47,6 +53,7 @@ from akgnn.estimator.labels import (
     printable_name,
 )
 from akgnn.estimator.neighbours import Neighbours
+from akgnn.graph import Graph
 
 # What tables may hold; others become the first.
 _DTYPES = (np.float64, np.float32)
@@ -65,7 +72,7 @@ class AKGNNClassifier(
         preset: Where the settings come from: a preset of the model `akgnn`. `auto` is `any-graph`
             on a graph, `nearest-neighbours` without one.
         kernel: How a layer weighs a node against its neighbours: `paper`, `smooth` or `signed`.
-            This and the next seven are the preset's where they are None.
+            This and the next eight are the preset's where they are None.
         hidden_channels: Width of the hidden signals.
         num_layers: Number K of propagation layers.
         dropout: Rate in all places where the preset drops anything.
@@ -73,6 +80,8 @@ class AKGNNClassifier(
         weight_decay: L2 penalty on the weights.
         epochs: The most epochs.
         patience: Stop after so many epochs without a better validation score.
+        class_weight: How classes weigh in the loss: `balanced`, all the same however many rows they
+            have; or a dictionary of weights by class, 1 for those left out.
         n_neighbors: Neighbours of a row, where no graph is given.
         metric: What near means: a distance that scikit-learn's `NearestNeighbors` knows.
         standardize: Whether columns are brought to mean 0 and variance 1. None does it to dense
@@ -114,6 +123,7 @@ class AKGNNClassifier(
         weight_decay: float | None = None,
         epochs: int | None = None,
         patience: int | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
         n_neighbors: int = 10,
         metric: str = "euclidean",
         standardize: bool | None = None,
@@ -131,6 +141,7 @@ class AKGNNClassifier(
         self.weight_decay = weight_decay
         self.epochs = epochs
         self.patience = patience
+        self.class_weight = class_weight
         self.n_neighbors = n_neighbors
         self.metric = metric
         self.standardize = standardize
@@ -156,7 +167,10 @@ class AKGNNClassifier(
                 raise DataError("NodeData holds its labels and its graph; leave y and graph out.")
             preset = decide_settings(self, has_graph=True)
             x = X.x.float() if isinstance(X.x, Tensor) else X.x
+            weight = class_weights(self, X.class_names)
             data = replace(X, x=x, graph=undirected_if_needed(X.graph, preset))
+            if weight is not None:
+                data = replace(data, class_weight=weight.to(X.y.device))
             self.classes_ = np.array(X.class_names)
             self.n_features_in_ = X.num_features
             # Of an earlier fit.
@@ -235,14 +249,14 @@ class AKGNNClassifier(
         from akgnn.estimator.folder import write_estimator
 
         check_is_fitted(self)
-        write_estimator(Path(folder), self)
+        write_estimator(as_path("The folder of an estimator", folder), self)
 
     @classmethod
     def load(cls, folder: str | Path) -> "AKGNNClassifier":
         """The estimator that `save` kept in a folder; safe with a folder from a stranger."""
         from akgnn.estimator.folder import read_estimator
 
-        return read_estimator(Path(folder), cls)
+        return read_estimator(as_path("The folder of an estimator", folder), cls)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -266,6 +280,8 @@ class AKGNNClassifier(
     ) -> tuple[NodeData, dict[str, Any]]:
         """The data to train on, and what to keep of them."""
         options = RowSettings(**plain_arguments(self, RowSettings.names()))
+        if isinstance(X, Graph):
+            raise DataError("X must be a table of features; pass the graph as graph=….")
         if y is None:
             raise DataError("AKGNNClassifier requires y to be passed, but the target y is None.")
         given = validate_data(self, checked_table(X), accept_sparse="csr", dtype=_DTYPES)
@@ -283,7 +299,9 @@ class AKGNNClassifier(
         known = torch.tensor(codes)
         split = split_for_validation(known, val=options.validation_fraction, seed=seed)
         names = tuple(printable_name(label) for label in self.classes_.tolist())
-        return NodeData("table", as_features(x), known, seen, split, names), parts
+        weight = class_weights(self, self.classes_.tolist())
+        x = as_features(x)
+        return NodeData("table", x, known, seen, split, names, class_weight=weight), parts
 
     def _ask(self, method: Literal["forward", "embed"], X: Any, graph: Any) -> Tensor:  # noqa: N803
         check_is_fitted(self)

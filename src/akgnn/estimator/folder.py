@@ -22,7 +22,7 @@ from torch import Tensor
 
 from akgnn.codec import from_json, integer, printable_text, reading
 from akgnn.csr import CSR
-from akgnn.errors import CheckpointError, SettingsError
+from akgnn.errors import CheckpointError, RunFolderError, SettingsError
 from akgnn.estimator.arguments import plain_arguments
 from akgnn.estimator.fitted import Fitted
 from akgnn.estimator.inputs import Scaling, as_features
@@ -43,6 +43,8 @@ Tensors = dict[str, Tensor]
 
 # The file and the format of estimators from before they were kept as runs are.
 _OLD_FILE, _OLD_FORMAT = "estimator.json", "akgnn-estimator-1"
+# Arguments that estimators from before do not have.
+_LATER_ARGUMENTS = ("class_weight",)
 # What classes may be, beside text.
 _NUMBERS = frozenset(
     ["bool", "float32", "float64"]
@@ -87,9 +89,7 @@ def write_estimator(path: Path, estimator: "AKGNNClassifier") -> None:
         raise SettingsError(
             f"The estimator has an argument or label that JSON cannot hold: {error}."
         ) from error
-    holds_estimator = folder.holds_run() and "estimator" in folder.read()
-    if not holds_estimator and not (path / _OLD_FILE).is_file():
-        folder.prepare()
+    _check_replaceable(folder)
     tensors = dict(run.model.state_dict()) | {
         f"{EXTRA_TENSORS}{name}": tensor for name, tensor in _tensors(estimator.fitted_).items()
     }
@@ -97,6 +97,28 @@ def write_estimator(path: Path, estimator: "AKGNNClassifier") -> None:
     # Another name than that of the estimator that is replaced.
     folder.write(content, tensors, f"{digest.hexdigest()[:16]}-{FINAL_WEIGHTS}")
     (path / _OLD_FILE).unlink(missing_ok=True)
+
+
+def _check_replaceable(folder: RunFolder) -> None:
+    """Refuse a folder that holds something else than an estimator; make it if it is new.
+
+    Raises:
+        RunFolderError: It does, or nobody can tell because it is damaged.
+    """
+    if not folder.holds_run():
+        if not (folder.path / _OLD_FILE).is_file():
+            folder.prepare()
+        return
+    advice = "choose another folder, or delete this one if nobody needs it."
+    try:
+        content = folder.read()
+    except CheckpointError as error:
+        raise RunFolderError(
+            f"{folder.path} holds a run or an estimator that cannot be read, which is not "
+            f"replaced; {advice} {error}"
+        ) from error
+    if "estimator" not in content:
+        raise RunFolderError(f"{folder.path} holds a run and no estimator; {advice}")
 
 
 def read_estimator(path: Path, kind: type["AKGNNClassifier"]) -> "AKGNNClassifier":
@@ -125,6 +147,9 @@ def _described(estimator: "AKGNNClassifier") -> dict[str, Any]:
     if isinstance(arguments["random_state"], np.random.RandomState):
         # A generator is not kept.
         arguments["random_state"] = None
+    if isinstance(arguments["class_weight"], dict):
+        # JSON would make text of its keys.
+        arguments["class_weight"] = [list(pair) for pair in arguments["class_weight"].items()]
     return {
         "arguments": arguments,
         "classes": {"kind": _kind(estimator.classes_), "labels": estimator.classes_.tolist()},
@@ -152,14 +177,17 @@ def _restored(
     content: _Content, run: Run, tensors: Mapping[str, Tensor], kind: type["AKGNNClassifier"]
 ) -> "AKGNNClassifier":
     """The estimator; whatever does not fit is an error that `reading` makes readable."""
-    if set(content.arguments) != set(kind().get_params()):
+    arguments: dict[str, Any] = {**dict.fromkeys(_LATER_ARGUMENTS), **content.arguments}
+    if set(arguments) != set(kind().get_params()):
         raise ValueError("its arguments are not those of AKGNNClassifier")
+    if isinstance(arguments["class_weight"], list):
+        arguments["class_weight"] = _parse_weights(arguments["class_weight"])
     own = {
         name.removeprefix(EXTRA_TENSORS): tensor
         for name, tensor in tensors.items()
         if name.startswith(EXTRA_TENSORS)
     }
-    estimator = kind(**content.arguments)
+    estimator = kind(**arguments)
     estimator.classes_ = _parse_classes(content.classes)
     if len(estimator.classes_) != len(run.facts.class_names):
         raise ValueError("the classes are not as many as the model's")
@@ -274,6 +302,13 @@ def _parse_classes(content: Mapping[str, Any]) -> NDArray[Any]:
     if classes.ndim != 1 or classes.tolist() != labels or len(set(labels)) != len(labels):
         raise ValueError(f"the classes are not {kind}, or are listed twice")
     return classes
+
+
+def _parse_weights(pairs: list[Any]) -> dict[Any, Any]:
+    for pair in pairs:
+        if not isinstance(pair, list) or len(pair) != 2 or isinstance(pair[0], list | dict):
+            raise ValueError("class_weight is no list of classes with their weights")
+    return dict(pairs)
 
 
 def _plain_text(value: Any) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from akgnn.data.class_count import check_class_count
 from akgnn.errors import DataError
 from akgnn.estimator.arguments import plain
 
@@ -32,6 +33,7 @@ def encode_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     if not is_known.any():
         raise DataError(f"No row of y has a label, so there is nothing to learn; {_EXPECTED}.")
     classes, inverse = np.unique(plain_labels(y[is_known]), return_inverse=True)
+    check_class_count("y", classes.tolist(), len(y), "Pass the classes as y, or groups of them.")
     codes = np.full(len(y), UNKNOWN, dtype=np.int64)
     codes[is_known] = inverse
     return classes, codes

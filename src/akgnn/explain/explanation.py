@@ -5,6 +5,7 @@ The measure is the log-odds of the predicted class c against all others, log(p_c
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -211,6 +212,7 @@ def explain_node(
         top: How many far nodes to list.
         most_neighbours: How many neighbours to look at one by one, each with a forward pass.
     """
+    _check_kinds(model, data, node)
     last = data.graph.num_nodes - 1
     if not 0 <= node <= last:
         raise DataError(f"{data.name} has the nodes 0 to {last}; there is no node {node}.")
@@ -246,6 +248,14 @@ def explain_node(
             for far in beyond.tolist()
         ),
     )
+
+
+def _check_kinds(model: object, data: object, node: object) -> None:
+    if not isinstance(model, nn.Module) or not isinstance(data, NodeData):
+        kinds = f"{type(model).__name__} and {type(data).__name__}"
+        raise DataError(f"A model (torch.nn.Module) and NodeData are expected, got {kinds}.")
+    if not isinstance(node, Integral):
+        raise DataError(f"node is the number of a row, counted from 0, got {node!r}.")
 
 
 def _answers(logits: Tensor, data: NodeData) -> list[Answer]:

@@ -64,8 +64,10 @@ class AKConv(nn.Module):
             raise SettingsError(
                 f"normalisation must be 'sym', 'row' or 'directed', got {normalisation!r}."
             )
-        if groups < 1:
-            raise SettingsError(f"groups must be at least 1, got {groups}.")
+        if not isinstance(kernel, str | Kernel):
+            raise SettingsError(f"kernel must be a name or a Kernel, got {type(kernel).__name__}.")
+        if not isinstance(groups, int) or groups < 1:
+            raise SettingsError(f"groups must be at least 1, got {groups!r}.")
         self.kernel = find_kernel(kernel) if isinstance(kernel, str) else kernel
         self.groups = groups
         self.normalisation: Form = normalisation

@@ -1,13 +1,14 @@
 """A linear map whose input may be sparse."""
 
 import math
-from typing import Literal, get_args
+from numbers import Integral
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
 
 from akgnn.csr import CSR
-from akgnn.errors import SettingsError
+from akgnn.errors import DataError, SettingsError
 from akgnn.ops.products import sparse_linear
 
 Initialisation = Literal["glorot_normal", "uniform"]
@@ -46,10 +47,8 @@ class Linear(nn.Module):
             raise SettingsError(
                 f"initialisation must be one of {get_args(Initialisation)}, got {initialisation!r}."
             )
-        if min(in_channels, out_channels) < 1:
-            raise SettingsError(
-                f"A layer needs channels, got {in_channels} in, {out_channels} out."
-            )
+        _check_width("in_channels", in_channels)
+        _check_width("out_channels", out_channels)
         self.initialisation = initialisation
         self.weight = nn.Parameter(torch.empty(in_channels, out_channels))
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
@@ -76,8 +75,42 @@ class Linear(nn.Module):
         return f"{self.weight.size(-2)}, {self.weight.size(-1)}, bias={self.bias is not None}"
 
 
+def _check_width(name: str, number: Any) -> None:
+    if not isinstance(number, Integral) or int(number) < 1:
+        raise SettingsError(f"{name} must be an integer from 1 on, got {number!r}.")
+
+
 def multiply(x: Tensor | CSR, weight: Tensor) -> Tensor:
     """The product x W for dense or sparse x, in the precision of dense x if that is lower."""
     if isinstance(x, CSR):
         return sparse_linear(x, weight)
+    check_input(x, weight)
     return x @ (weight.to(x.dtype) if x.dtype in (torch.bfloat16, torch.float16) else weight)
+
+
+def check_input(x: Tensor, weight: Tensor) -> None:
+    """Refuse an input that the weight cannot multiply.
+
+    Raises:
+        DataError: It is no tensor, of another width, or of another type than the weight.
+    """
+    if not isinstance(x, Tensor):
+        raise DataError(
+            f"x must be a torch tensor or CSR, got {type(x).__name__}; torch.as_tensor converts "
+            "arrays."
+        )
+    if x.dim() < 2 or x.size(-1) != weight.size(-2):
+        width = weight.size(-2)
+        raise DataError(
+            f"x must have shape (nodes, {width}) for this layer, got {list(x.shape)}; a model is "
+            "built with in_channels=data.num_features."
+        )
+    # Lower precisions are the signals' own, and inside of autocast torch converts by itself.
+    is_low = x.dtype in (torch.bfloat16, torch.float16)
+    if x.dtype != weight.dtype and not is_low and not torch.is_autocast_enabled(x.device.type):
+        raise DataError(
+            f"x is {x.dtype}, but the weights are {weight.dtype}; convert x with "
+            f"x.to({weight.dtype}), or the model with model.to({x.dtype})."
+            if x.is_floating_point()
+            else f"x must hold floating-point numbers, got {x.dtype}; x.float() converts them."
+        )

@@ -22,7 +22,7 @@ def choose_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-    except RuntimeError as error:
+    except (RuntimeError, TypeError) as error:
         raise DeviceError(f"Unknown device {name!r}; choose from auto, cpu, cuda.") from error
     if device.type not in ("cpu", "cuda"):
         raise DeviceError(f"Device {name!r} is not supported; choose from auto, cpu, cuda.")

@@ -6,6 +6,7 @@ personalised PageRank does; GPRGNN begins there and learns the weights.
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 from akgnn.csr import CSR
 from akgnn.graph import Graph
 from akgnn.layers.dropout import Dropout, DropoutKey, input_dropouts, noise_in
-from akgnn.layers.linear import Linear
+from akgnn.layers.linear import Linear, check_input
 from akgnn.ops.adaptive import adaptive_propagate
 from akgnn.ops.dropout import Noise
 from akgnn.ops.inputs import as_graph
@@ -66,6 +67,8 @@ class MLP(nn.Module):
 
     def forward(self, x: Tensor | CSR, graph: Graph | Tensor, noise: Noise | None = None) -> Tensor:
         """Class scores (logits), shape (nodes, classes); `graph` is not looked at."""
+        if not isinstance(x, CSR):
+            check_input(x, cast(Tensor, self.layers[0].weight))
         noise = noise_in(self, noise)
         h: Tensor = self.layers[0](self.drops[0](x, noise))
         for layer, drop in zip(self.layers[1:], self.drops[1:], strict=True):

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from akgnn.csr import CSR, check_tensor
-from akgnn.errors import GraphError, SettingsError
+from akgnn.errors import DataError, GraphError, SettingsError
 from akgnn.graph import Graph
 
 Normalisation = Literal["sym", "row"]
@@ -23,11 +23,34 @@ _NARROWEST_GROUP = 8
 
 def as_graph(graph: Graph | Tensor, x: Tensor | CSR, edge_weight: Tensor | None = None) -> Graph:
     """The graph itself, or the one of PyG's `edge_index` and weights between the rows of `x`."""
+    if not isinstance(x, Tensor | CSR):
+        raise DataError(
+            f"x must be a torch tensor or CSR, with the graph after it; got {type(x).__name__}."
+        )
     if isinstance(graph, Tensor):
+        if len(x.shape) < 2:
+            raise DataError(f"x must have shape (nodes, channels), got {list(x.shape)}.")
         return Graph.from_edge_index(graph, edge_weight, num_nodes=x.shape[-2])
     if edge_weight is not None:
         raise SettingsError("edge_weight goes with edge_index; a Graph holds its own weights.")
+    check_graph(graph)
+    # While a model is exported, sizes are symbols.
+    is_fixed = isinstance(graph, Graph)
+    if is_fixed and (len(x.shape) < 2 or x.shape[-2] != graph.num_nodes):
+        raise GraphError(
+            f"Node signals must have shape ({graph.num_nodes}, channels) for this graph, "
+            f"got {list(x.shape)}."
+        )
     return graph
+
+
+def check_graph(graph: object) -> None:
+    """Refuse what is no `Graph`, nor stands for one while a model is exported."""
+    if not hasattr(type(graph), "mean_degree"):
+        raise GraphError(
+            f"graph must be a Graph or PyG's edge_index, got {type(graph).__name__}; "
+            "Graph.from_edge_index, from_scipy, from_networkx and from_pyg make one."
+        )
 
 
 def is_fused(h: Tensor) -> bool:
@@ -57,6 +80,7 @@ def groups_if_fused(h: Tensor, *weights: Weight) -> int | None:
 
 def check_signal(graph: Graph, h: Tensor) -> None:
     """Refuse a signal that does not have one row of floating-point channels for each node."""
+    check_graph(graph)
     check_tensor("The signal", h)
     if h.dim() not in (2, 3) or h.size(-2) != graph.num_nodes:
         raise GraphError(
@@ -122,6 +146,8 @@ def _check_graph(graph: Graph, normalisation: Normalisation) -> None:
 
 def _check_weight(name: str, weight: Weight, h: Tensor) -> None:
     if not isinstance(weight, Tensor):
+        if not isinstance(weight, int | float):
+            raise SettingsError(f"{name} must be a number or a tensor, got {weight!r}.")
         if not math.isfinite(weight):
             raise SettingsError(f"{name} must be finite, got {weight}.")
         return

@@ -80,7 +80,7 @@ def sparse_linear(x: CSR, weight: Tensor) -> Tensor:
     if weight.dim() not in (2, 3) or weight.size(-2) != x.shape[1]:
         raise DataError(
             f"The weight must have shape ({x.shape[1]}, out_channels) for these features, "
-            f"got {list(weight.shape)}."
+            f"got {list(weight.shape)}; a model is built with in_channels=data.num_features."
         )
     out: Tensor = _SparseLinear.apply(x, x.value, weight)
     return out

@@ -24,6 +24,7 @@ from torch import Tensor
 from akgnn.codec import from_json, reading
 from akgnn.errors import CheckpointError, RunFolderError
 from akgnn.files import (
+    as_path,
     exists,
     file_sha256,
     folder_lock,
@@ -55,7 +56,7 @@ class RunFolder:
     """
 
     def __init__(self, path: Path | str) -> None:
-        self.path = Path(path)
+        self.path = as_path("The folder of a run", path)
 
     def holds_run(self) -> bool:
         """Whether a run was started here.

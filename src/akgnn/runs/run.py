@@ -2,6 +2,7 @@
 
 import csv
 import io
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,11 +18,18 @@ from akgnn.data.catalogue import generated_sizes
 from akgnn.data.label_inputs import append_labels
 from akgnn.data.node_data import NodeData
 from akgnn.data.tables.recipe import FeatureRecipe
-from akgnn.errors import CheckpointError, DataError, RunFolderError, SettingsError
+from akgnn.errors import (
+    AloneWarning,
+    CheckpointError,
+    DataError,
+    RunFolderError,
+    SettingsError,
+)
 from akgnn.files import write_file
 from akgnn.machine.device import choose_device
 from akgnn.machine.provenance import versions
-from akgnn.models.registry import build_model
+from akgnn.models.predict_first import MLP
+from akgnn.models.registry import build_model, find_model
 from akgnn.runs.folder import RunFolder, check_fit
 from akgnn.runs.plan import RunPlan
 from akgnn.training.fit import FitResult, logits_hiding, predict_logits
@@ -29,6 +37,11 @@ from akgnn.training.history import History
 
 EXTRA_TENSORS = "estimator/"
 """What the names of tensors begin with that are kept beside the model's."""
+# The same words every time, so that Python shows them once for each line of a program.
+_WITHOUT_EDGES = (
+    "The nodes came without `edges`, so they are judged by their columns alone; pass a table of "
+    "their edges, among each other and to nodes of training."
+)
 # What records of tables say of features whose rows were divided by their sum.
 _ROWS_SUM_TO_1 = "sum to 1"
 _MOST_FEATURES = 2**31 - 1
@@ -89,11 +102,13 @@ class Predictions:
         class_names: Names of the classes, in the order of the columns of `probability`.
         probability: Probability of every class, a row for each node.
         ids: The nodes' own ids; None where nodes are rows of a data set.
+        num_alone: How many of the new nodes have no link, and are judged by their columns alone.
     """
 
     class_names: tuple[str, ...]
     probability: Tensor
     ids: Sequence[Any] | None = None
+    num_alone: int = 0
 
     def __len__(self) -> int:
         return len(self.probability)
@@ -214,7 +229,9 @@ class Run:
         """Predict the class of nodes.
 
         Without arguments all nodes that the run was trained on. New nodes have the columns of the
-        training's, in any order; features are prepared as they were there.
+        training's, in any order; features are prepared as they were there. Nodes without links are
+        judged by their columns alone: a call without `edges` warns of it (`AloneWarning`), and
+        `num_alone` of the predictions says how many they are.
 
         Args:
             nodes: Path or DataFrame of nodes to predict, which need not have been there in
@@ -235,7 +252,7 @@ class Run:
         if nodes is not None and dataset is not None:
             raise SettingsError("Name a data set or tables of your own (`nodes`), not both.")
         place = choose_device(device)
-        model = self.model.to(place)
+        model, alone = self.model.to(place), 0
         if nodes is not None:
             asked = self._read_tables(nodes, edges, unknown_ids)
             x, labelled = self._with_labels(asked)
@@ -243,11 +260,16 @@ class Run:
                 model, x.to(place), asked.graph.to(place), labelled.to(place), self.num_classes
             )[asked.rows.to(place)]
             ids = asked.ids
+            # A model that sees no edges misses none.
+            if find_model(self.plan.run.model).model is not MLP:
+                alone = asked.num_alone
+            if edges is None and alone:
+                warnings.warn(_WITHOUT_EDGES, AloneWarning, stacklevel=2)
         else:
             data = self._named_data(dataset, data_root)
             logits, ids = predict_logits(model, data.to(place)), data.ids
         model.cpu()
-        return Predictions(self.facts.class_names, logits.cpu().softmax(1), _plain(ids))
+        return Predictions(self.facts.class_names, logits.cpu().softmax(1), _plain(ids), alone)
 
     @property
     def num_classes(self) -> int:

@@ -92,6 +92,8 @@ def train(
         RunFolderError: `out` cannot take the run.
         OutOfMemoryError: Training would not fit.
     """
+    _check_kinds(settings, tables, callbacks, checkpoint_seconds)
+    folder = None if out is None else RunFolder(out)
     named = {
         "dataset": dataset,
         "split": split,
@@ -122,12 +124,25 @@ def train(
         run = train_run(
             plan,
             data,
-            None if out is None else RunFolder(out),
+            folder,
             resume=resume,
             checkpoint_seconds=checkpoint_seconds,
             callbacks=callbacks,
         )
     return replace(run, tables=(held[0], held[1]))
+
+
+def _check_kinds(settings: object, tables: object, callbacks: object, seconds: object) -> None:
+    """Refuse what the plan does not look at before it is used."""
+    for name, value in (("settings", settings), ("tables", tables)):
+        if not isinstance(value, Mapping | None):
+            kind = type(value).__name__
+            raise SettingsError(f"{name} must be a dictionary of settings by name, got {kind}.")
+    if not isinstance(callbacks, list | tuple):
+        kind = type(callbacks).__name__
+        raise SettingsError(f"callbacks must be a list of Callback, got {kind}.")
+    if not isinstance(seconds, int | float):
+        raise SettingsError(f"checkpoint_seconds must be a number, got {seconds!r}.")
 
 
 def load_data(

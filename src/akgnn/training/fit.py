@@ -16,6 +16,7 @@ from akgnn.errors import DataError, DivergedError, SettingsError
 from akgnn.graph import Graph
 from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.ops.dropout import Noise
+from akgnn.training.arguments import check_arguments, outputs_checked
 from akgnn.training.callbacks import Callback, Epoch, notify
 from akgnn.training.history import History
 from akgnn.training.metrics import METRICS, accuracy, cross_entropy, metrics_by_epoch
@@ -131,17 +132,30 @@ def fit(
         callbacks: Told of every epoch; they may end the training.
 
     Raises:
+        SettingsError: An argument is not of its kind.
+        DataError: The data are not, or the model does not fit them.
         DivergedError: A loss stopped being a number.
         InterruptedRunError: A callback wanted to stop.
     """
-    settings, strategy = settings or TrainSettings(), strategy or Supervised()
+    settings = TrainSettings() if settings is None else settings
+    strategy = Supervised() if strategy is None else strategy
+    check_arguments(
+        [model],
+        data,
+        settings,
+        seeds=[seed],
+        strategy=strategy,
+        resume=[resume],
+        callbacks=callbacks,
+    )
     check_stopping(settings, data)
     check_labels(strategy, data)
     state = TrainingState(model, data.graph, settings, resume)
     trainer = SingleTrainer(state, data, strategy, seed)
     try:
-        train(trainer, callbacks)
-        result = trainer.result()
+        with outputs_checked(model, data):
+            train(trainer, callbacks)
+            result = trainer.result()
     except DivergedError as error:
         _end(callbacks, 0, error)
         raise

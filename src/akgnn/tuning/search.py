@@ -133,6 +133,8 @@ def tune(
                 ) from error
             _write_best(result(study.trials), folder / BEST_FILE)
         search = result(study.trials)
+        # Again: whoever was killed after the last trial may have left the file of the one before.
+        _write_best(search, folder / BEST_FILE)
     if not search.finished:
         raise FailedRunsError(
             f"None of the {trials} trials came to a result, the first: {search.trials[0].error}"

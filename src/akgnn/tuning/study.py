@@ -31,7 +31,8 @@ class Trial:
     """One try, with its values of the settings that are searched.
 
     It finished, was pruned for doing worse than most, or failed, for the reason in `error`. The
-    score is that on the validation nodes; of a pruned trial its last, of a failed one NaN.
+    score is that on the validation nodes; of a pruned trial its last, of a failed one NaN. The
+    number counts those that came to an end: it is the same whether a search was killed or not.
     """
 
     number: int
@@ -107,7 +108,8 @@ class Study:
     def trials(self) -> tuple[Trial, ...]:
         """All that came to an end; those that were interrupted do not count."""
         ended = [self._states.COMPLETE, self._states.PRUNED]
-        return tuple(_plain(trial) for trial in self.study.get_trials(False, ended))
+        kept = self.study.get_trials(False, ended)
+        return tuple(_plain(number, trial) for number, trial in enumerate(kept))
 
     def ask(
         self, space: tuple[Dimension, ...], seed: int, start: Mapping[str, Any]
@@ -157,11 +159,11 @@ class Study:
         self.study.tell(trial, state=self._states.FAIL)
 
 
-def _plain(trial: "optuna.trial.FrozenTrial") -> Trial:
+def _plain(number: int, trial: "optuna.trial.FrozenTrial") -> Trial:
     result = trial.user_attrs[_RESULT]
     score = math.nan if trial.value is None or result["state"] == "failed" else trial.value
     values = {name: rounded(value) for name, value in trial.params.items()}
-    return Trial(number=trial.number, score=score, values=values, **result)
+    return Trial(number=number, score=score, values=values, **result)
 
 
 def _check_file(file: Path) -> None:

@@ -3,6 +3,7 @@ import pytest
 
 from akgnn.data.tables.nodes import checked_ids, encode_labels, joined_ids, output_ids, positions
 from akgnn.data.tables.table import Table
+from akgnn.errors import DataError
 
 HUGE = 2**63 + 1
 HUGE_AND_1 = pa.array([HUGE, 1], pa.uint64())
@@ -63,4 +64,17 @@ def test_labels_become_classes_in_the_order_of_their_names(values, y, names):
 
 def test_many_numbers_that_repeat_are_classes():
     table = Table("n.csv", pa.table({"label": list(range(150)) * 3}))
+    assert len(encode_labels(table, "label")[1]) == 150
+
+
+def test_more_classes_than_can_be_learned_are_refused():
+    labels = [f"c{number}" for number in range(10_001)] * 2
+    table = Table("n.csv", pa.table({"label": labels}))
+    with pytest.raises(DataError, match=r"10001 different labels .* at most 10000 classes can be"):
+        encode_labels(table, "label")
+
+
+def test_one_known_label_for_each_of_many_classes_is_enough():
+    labels = [f"c{number}" for number in range(150)] + [None] * 150
+    table = Table("n.csv", pa.table({"label": labels}))
     assert len(encode_labels(table, "label")[1]) == 150

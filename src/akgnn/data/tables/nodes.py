@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from akgnn.data.catalogue import draw_split, is_drawn_split
+from akgnn.data.class_count import check_class_count, is_nearly_unique
 from akgnn.data.splits import Split
 from akgnn.data.tables.table import (
     Table,
@@ -24,8 +25,6 @@ from akgnn.errors import DataError
 DEFAULT_SPLIT = "60/20/20"
 # Ids that a message lists.
 _MOST_LISTED = 5
-# More different numbers than this, in more than half of the labelled rows, measure something.
-_MANY_NUMBERS = 100
 # The sets, by what people call them.
 _SETS = {"train": "train", "training": "train", "test": "test", "testing": "test"}
 _SETS |= dict.fromkeys(("val", "valid", "validation", "dev"), "val")
@@ -137,6 +136,8 @@ def encode_labels(table: Table, name: str) -> tuple[Tensor, tuple[str, ...]]:
                 f"{where}: {text!r} holds a character that cannot be printed; take it out."
             )
     _check_classes(table.of(name), distinct, len(present))
+    advice = "Name another column with `label`, or sort the values into groups with names."
+    check_class_count(table.of(name), distinct, len(column), advice)
     are_numbers = all(_number(text) is not None for text in distinct)
     names = sorted(distinct, key=lambda text: (_number(text) if are_numbers else 0, text))
     index = pc.index_in(column, value_set=pa.array(names, pa.large_string()))
@@ -210,11 +211,12 @@ def _check_classes(where: str, distinct: list[str], rows: int) -> None:
     numbers = [number for text in distinct if (number := _number(text)) is not None]
     if len(numbers) == len(distinct):
         fractions = [number for number in numbers if not number.is_integer()]
-        if fractions or (len(distinct) > _MANY_NUMBERS and len(distinct) > rows / 2):
+        if fractions or is_nearly_unique(len(distinct), rows):
             examples = ", ".join(f"{number:g}" for number in (fractions or numbers)[:3])
             raise DataError(
-                f"{where}: labels such as {examples} measure something, but classes are asked "
-                "for; name another column with `label`, or sort the values into groups with names."
+                f"{where}: labels such as {examples} measure something or are ids, but classes are "
+                "asked for; name another column with `label`, or sort the values into groups with "
+                "names."
             )
     if len(distinct) == 1:
         raise DataError(

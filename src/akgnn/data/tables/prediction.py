@@ -51,6 +51,11 @@ class PredictionData:
     rows: Tensor
     graph_ids: pa.ChunkedArray
 
+    @property
+    def num_alone(self) -> int:
+        """How many of the nodes that wait have no neighbour."""
+        return int((self.graph.adjacency.pattern.rowptr.diff()[self.rows] == 0).sum())
+
 
 @dataclass(frozen=True, eq=False)
 class _Nodes:

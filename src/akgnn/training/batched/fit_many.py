@@ -10,6 +10,7 @@ from akgnn.data.node_data import NodeData
 from akgnn.errors import DivergedError, SettingsError
 from akgnn.models.replicas import can_stack
 from akgnn.ops.dropout import Noise
+from akgnn.training.arguments import check_arguments, outputs_checked
 from akgnn.training.batched.stacked import Outcome, StackedRun, StackedTrainer
 from akgnn.training.callbacks import Callback
 from akgnn.training.fit import SingleTrainer, check_labels, check_stopping, train
@@ -58,10 +59,23 @@ def fit_many(
         For each model its result, or the error where its loss stopped being a number.
 
     Raises:
+        SettingsError: An argument is not of its kind.
+        DataError: The data are not, or the models do not fit them.
         InterruptedRunError: A callback wanted to stop.
     """
-    settings, strategy = settings or TrainSettings(), strategy or Supervised()
-    resume, indices = resume or [None] * len(models), indices or range(len(models))
+    settings = TrainSettings() if settings is None else settings
+    strategy = Supervised() if strategy is None else strategy
+    number = len(models) if hasattr(models, "__len__") else 1
+    resume, indices = resume or [None] * number, indices or range(number)
+    check_arguments(
+        models,
+        data,
+        settings,
+        seeds=seeds,
+        strategy=strategy,
+        resume=resume,
+        callbacks=callbacks,
+    )
     if not len(models) == len(seeds) == len(resume) == len(indices):
         raise SettingsError(
             f"Every model needs a seed: got {len(models)} models, {len(seeds)} seeds and "
@@ -74,7 +88,8 @@ def fit_many(
     if not models:
         return []
     if at_once is None:
-        at_once = runs_at_once(models[0], data, strategy) if len(models) > 1 else 1
+        with outputs_checked(models[0], data):
+            at_once = runs_at_once(models[0], data, strategy) if len(models) > 1 else 1
     outcomes: dict[int, Outcome] = {}
 
     def end(index: int, outcome: Outcome) -> None:
@@ -89,13 +104,18 @@ def fit_many(
         for index, model, seed, state in zip(indices, models, seeds, resume, strict=True)
     ]
     if is_stacked:
-        train(StackedTrainer(runs, data, strategy, at_once, end), callbacks)
+        # The stacked model is a copy of the first, and so checks its outputs too.
+        with outputs_checked(models[0], data):
+            trainer = StackedTrainer(runs, data, strategy, at_once, end)
+        train(trainer, callbacks)
     else:
         for run in runs:
-            trainer = SingleTrainer(run.state, data, strategy, run.seed, run.index)
+            single = SingleTrainer(run.state, data, strategy, run.seed, run.index)
             try:
-                train(trainer, callbacks)
-                end(run.index, trainer.result())
+                with outputs_checked(run.state.model, data):
+                    train(single, callbacks)
+                    result = single.result()
+                end(run.index, result)
             except DivergedError as error:
                 end(run.index, error)
     return [outcomes[index] for index in indices]
