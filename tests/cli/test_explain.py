@@ -163,7 +163,7 @@ def test_a_run_without_its_weights_is_refused(run, tmp_path, capsys):
 
 def test_data_that_changed_are_refused(run, tmp_path, capsys):
     def other(content):
-        content["settings"]["run"]["dataset"] = "csbm:num_nodes=300"
+        content["settings"]["run"]["dataset"] = f"{DATA},seed=7"
 
     folder = changed(run, tmp_path / "run", other)
     assert "is not the data that the run was trained on" in refused([folder, 3], capsys)

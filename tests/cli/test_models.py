@@ -10,7 +10,7 @@ def test_models_are_listed(capsys):
     assert set(models) == set(MODELS)
     assert len(models) == 16
     names = ["paper", "searched", "authors-code", "akgnn-consistency", "any-graph"]
-    names.append("nearest-neighbours")
+    names += ["mixed-columns", "nearest-neighbours"]
     assert models["akgnn"]["presets"] == names
     # W* and its bias, five φ, the classifier and its bias.
     assert models["akgnn"]["parameters"] == 1433 * 64 + 64 + 5 + 64 * 7 + 7
@@ -26,13 +26,14 @@ def test_settings_of_a_model_stand_side_by_side(capsys):
     assert main(["models", "akgnn"]) == 0
     out = capsys.readouterr().out
     assert any(
-        line.split() == ["readout", "sum", "sum", "concat", "mean", "mean", "mean"]
+        line.split() == ["readout", "sum", "sum", "concat", "mean", "mean", "mean", "mean"]
         for line in out.splitlines()
     )
     lines = [line.split() for line in out.splitlines()]
-    assert ["strategy", *["supervised"] * 3, "consistency", *["supervised"] * 2] in lines
+    strategies = [*["supervised"] * 3, "consistency", "supervised", "masked-labels", "supervised"]
+    assert ["strategy", *strategies] in lines
     # A setting that the strategies of the other presets do not have.
-    assert ["passes", "-", "-", "-", "4", "-", "-"] in lines
+    assert ["passes", "-", "-", "-", "4", "-", "-", "-"] in lines
     assert main(["models", "akgnn", "--json"]) == 0
     presets = json.loads(capsys.readouterr().out)["presets"]
     assert presets["authors-code"]["learning_rate"] == 0.05

@@ -117,6 +117,7 @@ NUMBERS = {
     "SAMPLED_EDGES": 15_000_000,
     "OTHER_PAIRS": 16_000_000,
     "PRETRAINING": 17_000_000,
+    "HIDDEN_LABELS": 18_000_000,
 }
 
 
@@ -159,6 +160,7 @@ MILLION = 1_000_000
 STRATEGY_NAMES = {
     "supervised": [],
     "consistency": [(DropoutKey.PASS_SEED, 1000)],
+    "masked-labels": [(DropoutKey.HIDDEN_LABELS, 1)],
     "drop-edge": [(DropoutKey.DROP_EDGE, 1)],
     # Batches are as many as training nodes at most.
     "layer-sampling": [(DropoutKey.BATCHES, 1), (DropoutKey.BATCH_NODES, MILLION)],

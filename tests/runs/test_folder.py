@@ -188,7 +188,7 @@ def test_weights_are_looked_for_in_the_folder_only(folder):
     folder.write({}, None)
     content = folder.read()
     content["weights"] = {"file": "../../etc/passwd", "sha256": "0"}
-    with pytest.raises(CheckpointError, match=r"run/passwd is missing"):
+    with pytest.raises(CheckpointError, match=r"run/passwd cannot be read: it is missing"):
         folder.read_weights(content)
 
 
