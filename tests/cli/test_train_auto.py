@@ -33,8 +33,8 @@ def test_people_see_the_choice_above_the_result(capsys):
     assert head.split()[0] == "model"
     assert [row.split()[0] for row in rows[:4]] == list(auto.CANDIDATES)
     assert rows[4].startswith("Chosen: ")
-    assert "over 2 seeds" in rows[-2]
-    assert rows[-1].startswith("most frequent class: ")
+    assert any("over 2 seeds" in row for row in rows[5:])
+    assert any(row.startswith("most frequent class: ") for row in rows[5:])
 
 
 @pytest.mark.parametrize(
