@@ -108,7 +108,8 @@ def test_frequent_words_beside_rare_ones_are_left_too():
     assert recipe.is_words
     assert recipe.left_out == {}
     assert len(x) == 62
-    # Beside a number of another kind they are what they are alone.
+    # A few features of other kinds beside them do not change that.
+    assert learn(**words, kind=["x", "y"] * (SIZE // 2))[0].is_words
     assert not learn(**words, pay=RNG.normal(9e4, 1e4, SIZE))[0].is_words
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MOST_CATEGORIES, MOST_WORDS = 1000, 20_000
 OTHER = "(other)"
+_NEARLY_ALL = 0.9
 CYCLES = {"year": 31_556_952.0, "week": 604_800.0, "day": 86_400.0}
 """The cycles of dates and times, with their seconds."""
 ROWS_TO_1 = "sum to 1"
@@ -230,10 +231,9 @@ class FeatureRecipe:
 
     @property
     def is_words(self) -> bool:
-        """Whether all columns are words or counts, taken as they are."""
-        return bool(self.columns) and all(
-            isinstance(column, NumberColumn) and column.is_left for column in self.columns
-        )
+        """Whether nearly all features are words or counts, taken as they are."""
+        left = sum(isinstance(column, NumberColumn) and column.is_left for column in self.columns)
+        return bool(self.columns) and left >= _NEARLY_ALL * len(self.feature_names)
 
     @property
     def in_words(self) -> str:
