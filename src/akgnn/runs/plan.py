@@ -199,9 +199,7 @@ class RunPlan:
         recipe = data.recipe if data.tables.prepare == "auto" else None
         if self.mixed is None or recipe is None or recipe.is_words:
             return plan
-        return replace(
-            plan, run=replace(self.run, preset=_MIXED_COLUMNS), preset=self.mixed
-        )
+        return replace(plan, run=replace(self.run, preset=_MIXED_COLUMNS), preset=self.mixed)
 
     def to_dict(self) -> dict[str, Any]:
         """All settings by kind and name."""
