@@ -14,6 +14,7 @@ from akgnn.errors import SettingsError, UnknownNameError, suggest
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
+_TEXTS: Any = tuple[str, ...]
 # Beyond this float32 has no numbers.
 _LARGEST = 1e38
 # The most seeds of one model, and the most runs at a time: beyond it lies a slip of the keys.
@@ -156,6 +157,8 @@ def _checked(name: str, value: Any, hint: Any) -> Any:
             return float(value)
         elif option is str and isinstance(value, str) and not value.isprintable():
             raise SettingsError(f"{name} holds characters that cannot be printed: {value!r}.")
+        elif option == _TEXTS and isinstance(value, list | tuple):
+            return tuple(_checked(name, text, str) for text in value)
         elif type(value) is option:
             return value
     raise SettingsError(
@@ -173,7 +176,8 @@ def _shown(value: Any) -> str:
 
 
 def _hint(value: Any, hint: Any) -> str:
-    choices = [choice for option in _options(hint) for choice in get_args(option)]
+    literals = [option for option in _options(hint) if get_origin(option) is Literal]
+    choices = [choice for option in literals for choice in get_args(option)]
     if not (choices and isinstance(value, str)):
         return ""
     _, found, meant = suggest(value, choices).partition("Did you mean")
@@ -182,6 +186,7 @@ def _hint(value: Any, hint: Any) -> str:
 
 def _described(hint: Any) -> str:
     words = {int: "an integer", float: "a number", bool: "true or false", str: "text"}
+    words |= {_TEXTS: "a list of texts"}
     parts = []
     for option in _options(hint):
         if get_origin(option) is Literal:

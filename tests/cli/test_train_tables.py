@@ -263,3 +263,21 @@ def test_own_tables_have_the_preset_that_suits_their_columns(folder, capsys):
     ):
         assert main(["train", *tables(folder), *columns(), *more, *few]) == 0
         assert json.loads(capsys.readouterr().out)["preset"] == preset
+
+
+def test_edges_in_two_files_are_those_of_one(folder, tmp_path, capsys):
+    head, *rows = (folder / "edges.csv").read_text().splitlines()
+    parts = tmp_path / "first.csv", tmp_path / "second.csv"
+    for part, half in zip(parts, (rows[::2], rows[1::2]), strict=True):
+        part.write_text("\n".join([head, *half]) + "\n")
+    given = ["--nodes", str(folder / "nodes.csv")]
+    two = [option for part in parts for option in ("--edges", str(part))]
+    few = [*columns(), "--set", "epochs=3", "--json"]
+    results = []
+    for edges in (["--edges", str(folder / "edges.csv")], two):
+        assert main(["train", *given, *edges, *few, "--out", str(tmp_path / str(len(edges)))]) == 0
+        results.append(json.loads(capsys.readouterr().out)["test_log_loss"])
+    assert results[0] == pytest.approx(results[1], rel=1e-5)
+    # The record knows both files.
+    assert main(["predict", str(tmp_path / "4")]) == 0
+    assert main(["train", *given, *two, *few, "--out", str(tmp_path / "4"), "--resume"]) == 0

@@ -25,7 +25,7 @@ def _table(text: str, *names: str) -> Any:
 
 Dataset = Annotated[str | None, typer.Option(help="Data set; `akgnn datasets` lists them.  [cora]")]
 Nodes = Annotated[Path | None, _table("File of nodes: CSV, TSV, Parquet, JSON lines.")]
-Edges = Annotated[Path | None, _table("File of edges.")]
+Edges = Annotated[list[Path] | None, _table("File of edges; repeatable.")]
 Label = Annotated[str | None, _table("Column of classes, empty where unknown.  [label]")]
 Id = Annotated[str | None, _table("Column of ids.  [id, else the first]", "--id")]
 Source = Annotated[str | None, _table("Column where an edge starts.  [the first]")]
@@ -70,7 +70,8 @@ def given(context: typer.Context) -> tuple[dict[str, Any], dict[str, Any]]:
     from akgnn.runs.plan import RunSettings
 
     options = {name.removesuffix("_column"): value for name, value in context.params.items()}
-    values = {name: value for name, value in options.items() if value is not None}
+    # An option that may be repeated and was not given has no values.
+    values = {name: value for name, value in options.items() if value not in (None, [], ())}
     run = {name: values[name] for name in RunSettings.names() if name in values}
     return run, {name: values[name] for name in TableSettings.names() if name in values}
 
@@ -137,9 +138,9 @@ def table_settings(options: Mapping[str, Any], config: Mapping[str, Any]) -> "Ta
 
 
 def _with_paths(options: Mapping[str, Any]) -> dict[str, Any]:
-    files = {
-        name: str(Path(options[name]).absolute()) for name in ("nodes", "edges") if name in options
-    }
+    from akgnn.data.tables.settings import paths_of
+
+    files = {name: paths_of(options[name]) for name in ("nodes", "edges") if name in options}
     return {**options, **files}
 
 

@@ -23,8 +23,10 @@ def predict(
         typer.Option(help="Table of the nodes to predict, with the columns of training."),
     ] = None,
     edges: Annotated[
-        Path | None,
-        typer.Option(help="Table of their edges, among each other and to nodes of training."),
+        list[Path] | None,
+        typer.Option(
+            help="Table of their edges, among each other and to nodes of training; repeatable."
+        ),
     ] = None,
     unknown_ids: Annotated[
         str | None,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from akgnn.data.tables.settings import TableSettings, renamed_table_settings
+from akgnn.data.tables.settings import TableSettings, paths_of, renamed_table_settings
 from akgnn.errors import AkgnnError, SettingsError, UnknownNameError
 from akgnn.files import read_file
 from akgnn.runs.plan import Preset, RunPlan, RunSettings, default_settings
@@ -62,7 +62,9 @@ def read_config(path: Path) -> Config:
     preset = _checked_preset(path, text, content, run)
     folder = path.absolute().parent
     # Files are named as seen from the settings file.
-    files = {name: str(folder / tables[name]) for name in ("nodes", "edges") if tables.get(name)}
+    files = {
+        name: paths_of(tables[name], folder) for name in ("nodes", "edges") if tables.get(name)
+    }
     return Config(run, {**tables, **files}, preset)
 
 

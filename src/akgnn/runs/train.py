@@ -14,7 +14,7 @@ import torch
 
 from akgnn.data.catalogue import choose_split, large_settings
 from akgnn.data.node_data import NodeData
-from akgnn.data.tables.settings import TableSettings
+from akgnn.data.tables.settings import TableSettings, paths_of
 from akgnn.errors import AkgnnError, SettingsError
 from akgnn.machine.device import choose_device
 from akgnn.models.registry import find_model
@@ -63,7 +63,7 @@ def train(
     Args:
         dataset: Name of a data set; Cora where no tables are given either.
         nodes: Path or DataFrame of one's own nodes, one a row.
-        edges: Path or DataFrame of their edges.
+        edges: Path or DataFrame of their edges, or a list of several.
         label: Column of the classes, empty where unknown.
         tables: Other settings of the tables by name, as in `load_tables`.
         split: How nodes are divided, as in `load_dataset` or `load_tables`.
@@ -105,15 +105,12 @@ def train(
         "seed": seed,
     }
     given = {name: value for name, value in named.items() if value is not None}
-    held = [None if isinstance(table, str | Path) else table for table in (nodes, edges)]
+    paths = {"nodes": paths_of(nodes), "edges": paths_of(edges)}
+    held = [None if paths[name] else table for name, table in (("nodes", nodes), ("edges", edges))]
     own = None
     if nodes is not None or edges is not None or tables:
         if nodes is None or edges is None:
             raise SettingsError("Tables of your own need both `nodes` and `edges`.")
-        paths = {
-            name: str(Path(table).absolute()) if isinstance(table, str | Path) else ""
-            for name, table in (("nodes", nodes), ("edges", edges))
-        }
         column = {} if label is None else {"label": label}
         own = TableSettings.from_mapping({**(tables or {}), **column, **paths})
     plan = RunPlan.decide(given, settings, tables=own)

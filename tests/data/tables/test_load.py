@@ -18,7 +18,7 @@ from akgnn.csr import CSR
 from akgnn.data.published import load_bundled
 from akgnn.data.tables.load import load_tables, read_tables
 from akgnn.data.tables.settings import TableSettings
-from akgnn.errors import SettingsError, UnknownNameError
+from akgnn.errors import DataError, SettingsError, UnknownNameError
 
 
 def test_two_csv_files_become_node_data(nodes, edges):
@@ -261,3 +261,37 @@ def test_without_pyarrow_the_error_names_the_extra():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "pip install 'akgnn[tables]'" in done.stdout, done.stderr
+
+
+def test_several_tables_of_edges_are_put_together(nodes, write):
+    one = write("one.csv", "source,target,weight\n007,a,1\na,b,2\n")
+    two = write("two.csv", "weight,target,source\n3,c,b\n")
+    data = load_tables(nodes, [one, str(two)], weight="weight")
+    assert data.graph.num_edges == 6
+    assert data.tables.edges == (str(one), str(two))
+    together = pa.table(
+        {"source": ["007", "a", "b"], "target": ["a", "b", "c"], "weight": [1, 2, 3]}
+    )
+    alone = load_tables(nodes, together, weight="weight")
+    assert torch.equal(data.graph.edge_index, alone.graph.edge_index)
+    assert torch.equal(data.graph.edge_weight, alone.graph.edge_weight)
+    # One in a list is that one.
+    assert load_tables(nodes, [one]).tables.edges == str(one)
+    frames = load_tables(nodes, [together.slice(0, 1), together.slice(1)], weight="weight")
+    assert torch.equal(frames.graph.edge_index, alone.graph.edge_index)
+    assert frames.tables.edges == ""
+
+
+def test_what_is_wrong_in_one_of_several_tables_is_found_there(nodes, write):
+    one = write("one.csv", "source,target\n007,a\na,b\n")
+    with pytest.raises(DataError, match=r"first at line 3 of .*two.csv: 1 edges mention 1 ids"):
+        load_tables(nodes, [one, write("two.csv", "source,target\na,c\nb,nobody\n")])
+    with pytest.raises(DataError, match=r"three.csv has no column 'source', which .*one.csv has"):
+        load_tables(nodes, [one, write("three.csv", "from,to\na,c\n")])
+
+
+def test_ids_of_several_tables_may_be_numbers_and_texts():
+    people = pa.table({"id": ["1", "2", "3", "4"], "label": ["a", "b", "a", "b"]})
+    links = [pa.table({"s": [1], "t": [2]}), pa.table({"s": ["2"], "t": ["3"]})]
+    data = load_tables(people, links, split="50/50/0")
+    assert data.graph.num_edges == 4

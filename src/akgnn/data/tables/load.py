@@ -19,7 +19,7 @@ from akgnn.data.tables.nodes import (
 )
 from akgnn.data.tables.readers import open_table
 from akgnn.data.tables.recipe import ROWS_TO_1, normalises_rows
-from akgnn.data.tables.settings import Missing, Prepare, TableSettings, UnknownIds
+from akgnn.data.tables.settings import Missing, Prepare, TableSettings, UnknownIds, paths_of
 from akgnn.data.tables.table import TableSource, pa
 from akgnn.errors import DataError
 from akgnn.graph import Graph
@@ -87,7 +87,7 @@ def read_tables(
     Args:
         settings: Files, columns and rules.
         nodes: Path or DataFrame in place of the settings' file of nodes.
-        edges: Path or DataFrame in place of the settings' file of edges.
+        edges: Path or DataFrame in place of the settings' file of edges, or a list of several.
         features: `raw`, `row-normalised`, or by `auto` what suits the features.
         split: `60/20/20` in per cent, `20-per-class`, or the name of a column that says train,
             val or test; 60/20/20 if not given.
@@ -109,7 +109,9 @@ def read_tables(
     edges = settings.edges if edges is None else edges
     node_source, edge_source = open_table(nodes, "node"), open_table(edges, "edge")
     start, end = end_columns(edge_source, settings.source, settings.target)
-    settings = replace(settings, nodes=_file(nodes), edges=_file(edges), source=start, target=end)
+    settings = replace(
+        settings, nodes=str(paths_of(nodes)), edges=paths_of(edges), source=start, target=end
+    )
     name = Path(nodes).stem if isinstance(nodes, str | Path) else "tables"
 
     def graph_of(ids: pa.ChunkedArray) -> tuple[Graph, dict[str, str]]:
@@ -166,8 +168,3 @@ def read_node_data(
         recipe=recipe,
         tables=replace(settings, id=id_name, label=label),
     )
-
-
-def _file(table: Any) -> str:
-    """The whole path of a file, so that it is found from any folder; nothing for a DataFrame."""
-    return str(Path(table).absolute()) if isinstance(table, str | Path) else ""

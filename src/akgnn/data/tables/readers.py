@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from akgnn.data.tables.csv_file import open_csv
-from akgnn.data.tables.table import TableSource, in_memory, in_one_line, pa, values_of_one_kind
+from akgnn.data.tables.table import (
+    TableSource,
+    in_memory,
+    in_one_line,
+    pa,
+    put_together,
+    values_of_one_kind,
+)
 from akgnn.errors import DataError, MissingExtraError, SettingsError
 
 # No line may be longer.
@@ -22,9 +29,14 @@ Opener = Callable[[Path], TableSource]
 
 
 def open_table(table: Any, kind: Literal["node", "edge"]) -> TableSource:
-    """Open a file by its path, or take a DataFrame that narwhals knows (pandas, polars, …)."""
+    """Open a file by its path, or take a DataFrame that narwhals knows (pandas, polars, …).
+
+    Several tables of edges, in a list, are put together.
+    """
     if isinstance(table, TableSource):
         return table
+    if kind == "edge" and isinstance(table, list | tuple) and table:
+        return put_together([open_table(each, kind) for each in table])
     if not isinstance(table, str | Path):
         name = f"the {kind} table"
         return in_memory(name, table if isinstance(table, pa.Table) else _to_arrow(table, name))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from akgnn.settings import Settings
@@ -19,7 +20,7 @@ class TableSettings(Settings):
 
     Attributes:
         nodes: File of the nodes, one a row.
-        edges: File of the edges, one a row.
+        edges: File of the edges, one a row; or a list of several, whose edges are put together.
         id: Column of the nodes' ids; if not given one called `id`, else the first.
         label: Column of their classes, empty where unknown; if not given one called `label`.
         source: Column of the edge table with the id that an edge starts from; if not given one
@@ -40,7 +41,7 @@ class TableSettings(Settings):
     """
 
     nodes: str = ""
-    edges: str = ""
+    edges: str | tuple[str, ...] = ""
     id: str | None = None
     label: str | None = None
     source: str | None = None
@@ -56,3 +57,22 @@ class TableSettings(Settings):
 def renamed_table_settings(values: Mapping[str, Any]) -> dict[str, Any]:
     """Table settings of a record under the names that `TableSettings` has today."""
     return {_RENAMED.get(name, name): value for name, value in values.items()}
+
+
+def paths_of(files: Any, folder: Path | None = None) -> str | tuple[str, ...]:
+    """The whole path of a file, or of each of several, so that it is found from any folder.
+
+    Nothing stands for what is no file, such as a DataFrame.
+
+    Args:
+        files: A path, a list of paths, or something else.
+        folder: Where relative paths begin; the present folder if None.
+    """
+    if isinstance(files, list | tuple):
+        paths = tuple(str(paths_of(file, folder)) for file in files)
+        if len(paths) == 1:
+            return paths[0]
+        return paths if all(paths) else ""
+    if not isinstance(files, str | Path):
+        return ""
+    return str(((folder or Path()) / files).absolute())

@@ -1,5 +1,6 @@
 """A table together with where it came from, so that a message can name file, line and column."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ except ImportError as error:
     raise MissingExtraError("Reading tables", "tables") from error
 
 # The modules that hold tables take pyarrow from here, so that one message says what to install.
-__all__ = ["Table", "TableSource", "in_memory", "pa", "pc"]
+__all__ = ["Table", "TableSource", "in_memory", "pa", "pc", "put_together"]
 
 # Longer texts are no ids, labels or categories; most often a quote was left open.
 _LONGEST_TEXT = 1000
@@ -125,6 +126,44 @@ def in_memory(name: str, table: pa.Table, locate: Callable[[int], str] = row_num
     """A table that has been read already."""
     names = tuple(table.schema.names)
     return TableSource(name, names, lambda columns, text: table.select(list(columns)), locate)
+
+
+def put_together(sources: Sequence[TableSource]) -> TableSource:
+    """Tables below each other, as one; columns are found by their names."""
+    if len(sources) == 1:
+        return sources[0]
+    first, starts = sources[0], [0]
+
+    def read(columns: Sequence[str], text: Collection[str]) -> pa.Table:
+        tables = []
+        del starts[1:]
+        for source in sources:
+            absent = [name for name in columns if name not in source.columns]
+            if absent:
+                raise DataError(
+                    f"{source.name} has no column {absent[0]!r}, which {first.name} has; tables "
+                    "that are put together need the same names."
+                )
+            tables.append(source.read(columns, text).content)
+            starts.append(starts[-1] + tables[-1].num_rows)
+        return pa.table(
+            {name: _joined([table.column(name) for table in tables]) for name in columns}
+        )
+
+    def locate(row: int) -> str:
+        number = bisect_right(starts, row) - 1
+        source = sources[min(number, len(sources) - 1)]
+        return f"{source.locate(row - starts[number])} of {source.name}"
+
+    names = " and ".join(source.name for source in sources)
+    return TableSource(names, first.columns, read, locate)
+
+
+def _joined(columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
+    """Columns as one; as text where they are of different types."""
+    kinds = {column.type for column in columns}
+    kind = kinds.pop() if len(kinds) == 1 else pa.large_string()
+    return pa.chunked_array([chunk for each in columns for chunk in each.cast(kind).chunks], kind)
 
 
 def in_one_line(error: Exception) -> str:
