@@ -29,7 +29,7 @@ from akgnn.errors import (
     InterruptedRunError,
     OutOfMemoryError,
 )
-from akgnn.machine.openmp import wait_passively
+from akgnn.machine.openmp import spin_briefly
 from akgnn.version import __version__
 
 # Not the fault of what was asked for.
@@ -80,7 +80,7 @@ def _root(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; gives the exit status: 0, 1 (failed) or 2 (wrong use)."""
-    wait_passively()
+    spin_briefly()
     if not prepare_streams():
         complain("Standard output is closed; send it to a file, or to /dev/null.")
         return 2
