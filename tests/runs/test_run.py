@@ -362,3 +362,16 @@ def test_a_run_with_label_inputs_is_read_again(tmp_path):
     assert again.facts.num_features == 8
     assert again.data().has_label_inputs
     assert again.predict().to_csv() == run.predict().to_csv()
+
+
+def test_new_nodes_are_predicted_where_the_tables_of_training_are_gone(files, tmp_path):
+    for name in ("nodes.csv", "edges.csv"):
+        (tmp_path / name).write_bytes((files / name).read_bytes())
+    made = train(
+        nodes=tmp_path / "nodes.csv", edges=tmp_path / "edges.csv", out=tmp_path / "run", **OWN
+    )
+    assert made.plan.preset.strategy.takes_labels
+    nodes, _ = frames(files, "new-")
+    links = pd.DataFrame({"source": nodes["id"][:1], "target": nodes["id"].to_numpy()[1:2]})
+    (tmp_path / "nodes.csv").unlink()
+    assert len(load_run(tmp_path / "run").predict(typed(nodes), links)) == len(nodes)

@@ -287,7 +287,9 @@ class Run:
         from akgnn.data.tables.nodes import positions
 
         y = torch.full((asked.graph.num_nodes,), -1)
-        if self._has_tables:
+        nodes, tables = self.tables[0], self.plan.tables
+        # Without the tables of training the new nodes stand by themselves, as their graph does.
+        if nodes is not None or (tables is not None and Path(tables.nodes).is_file()):
             data = self._load(None)
             train = data.split.train
             known: Any = data.ids

@@ -320,11 +320,7 @@ _WORDS = {
 def _kind_in_words(column: Column) -> str:
     if isinstance(column, NumberColumn):
         return "left" if column.is_left else "scaled"
-    return (
-        "category"
-        if isinstance(column, CategoryColumn)
-        else ("date" if isinstance(column, DateColumn) else "text")
-    )
+    return {CategoryColumn: "category", DateColumn: "date", TextColumn: "text"}[type(column)]
 
 
 def _listed(names: Sequence[str], most: int = 5) -> str:
