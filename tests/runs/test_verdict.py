@@ -42,6 +42,11 @@ def test_the_most_frequent_class_is_named_with_its_score():
     assert math.isnan(verdict.val_without_links)
 
 
+def test_where_training_nodes_are_balanced_validation_tells_the_most_frequent():
+    y = torch.tensor([0, 1] * 6 + [1] * 8 + [0] + [1] * 9)
+    assert verdict_of([run(test=100)], replace(DATA, y=y)).most_frequent == "blue"
+
+
 def test_a_result_no_better_than_that_is_said():
     (note,) = verdict_of([run(test=66.6)], DATA).notes
     assert note.startswith("This is no better than always naming 'red', which is right for 66.7 %")

@@ -23,7 +23,8 @@ class Verdict:
     """What a result is worth.
 
     Attributes:
-        most_frequent: The class that most training nodes have.
+        most_frequent: The class that most training and validation nodes have; training nodes alone
+            are often drawn so that all classes are alike.
         test_most_frequent: Accuracy of naming it for every test node, in per cent.
         val_most_frequent: The same of the validation nodes.
         val_without_links: Validation accuracy of the same model on nodes without links; NaN where
@@ -48,7 +49,8 @@ def verdict_of(runs: Sequence[Run], data: NodeData) -> Verdict:
         data: The data of that split.
     """
     split, y = data.split, data.y
-    most = int(torch.bincount(y[split.train], minlength=data.num_classes).argmax())
+    known = y[torch.cat([split.train, split.val])]
+    most = int(torch.bincount(known, minlength=data.num_classes).argmax())
     always = torch.full_like(y, most)
     test, val = (accuracy(always[nodes], y[nodes]) for nodes in (split.test, split.val))
     without = math.nan
