@@ -22,6 +22,8 @@ VARIANTS = [
     {"kernel": "signed", "normalisation": "directed", "groups": 2, "classifier_layers": 2},
     {"order": "propagate-first", "batch_norm": True, "readout": "mean", "node_dropout": 0.5},
     {"order": "propagate-first", "readout": "concat", "transform_bias": False},
+    {"order": "blocks", "norm": "batch", "groups": 4, "input_transform": False},
+    {"order": "blocks", "norm": "layer", "kernel": "signed", "residual": False},
 ]
 # Names of one class, such as gcn and dropedge, differ in their training alone.
 KINDS = set({entry.model: name for name, entry in MODELS.items()}.values())

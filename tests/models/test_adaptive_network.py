@@ -121,13 +121,21 @@ GRAND = {"order": "propagate-first"}
         ({"normalisation": "both"}, "normalisation must be one of sym, row"),
         ({"order": "propagate"}, "order must be one of transform-first, propagate-first"),
         ({**GRAND, "share_weights": False}, "has one transform"),
-        ({**GRAND, "groups": 2}, "groups above 1 need order='transform-first'"),
+        ({**GRAND, "groups": 2}, "groups above 1 need order='transform-first' or 'blocks'"),
         ({"groups": 3}, "hidden_channels=64 cannot be shared out evenly among groups=3"),
         ({"batch_norm": True}, "batch_norm needs order='propagate-first'"),
+        ({"order": "blocks", "batch_norm": True}, "blocks have norm='batch'"),
+        ({"order": "blocks", "share_weights": False}, "has a transform for each block anyway"),
+        ({"norm": "layer"}, "norm='layer' needs order='blocks'"),
+        ({**GRAND, "residual": False}, "residual=False needs order='blocks'"),
+        ({"input_transform": False}, "input_transform=False needs order='blocks'"),
+        ({"order": "blocks", "num_layers": 0}, "num_layers must be from 1 to 1000"),
+        ({"order": "blocks", "groups": 128}, "cannot be shared out evenly among groups=128"),
         *(
             ({"recompute": True, **more}, "recompute needs order='transform-first'")
             for more in (
                 GRAND,
+                {"order": "blocks"},
                 {"readout": "max"},
                 {"share_weights": False},
                 {"normalisation": "directed"},

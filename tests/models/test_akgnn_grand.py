@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from akgnn.data.transforms import sparse_if_sparse
-from akgnn.layers.batch_norm import BatchNorm
+from akgnn.layers.norms import BatchNorm
 from akgnn.models import akgnn_grand
 from akgnn.models.akgnn_grand import AKGNNGrand
 from akgnn.ops.dropout import Noise

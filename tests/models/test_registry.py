@@ -13,6 +13,7 @@ from akgnn.errors import SettingsError, UnknownNameError
 from akgnn.layers.dropout import Dropout
 from akgnn.models.adaptive_network import AKGNNSettings
 from akgnn.models.akgnn import AKGNN
+from akgnn.models.akgnn_deep import DeepAKGNN
 from akgnn.models.akgnn_grand import AKGNNGrand
 from akgnn.models.gcn import GCN, GCNSettings
 from akgnn.models.registry import MODELS, ModelEntry, build_model, find_model, register_model
@@ -86,14 +87,15 @@ def test_signature_and_settings_have_the_same_names_and_defaults(name):
     settings = {field.name: field.default for field in fields(entry.settings)}
     settings.pop("hidden_channels", None)
     if name == "akgnn":
-        # Two classes share its settings: what one does not take needs the other order.
+        # Three classes share its settings: what one does not take needs another order.
         del settings["order"]
-        own, grand = options_of(AKGNN), options_of(AKGNNGrand)
-        assert settings.keys() - own.keys() == {"batch_norm"}
-        assert settings.keys() - grand.keys() == {"groups", "share_weights", "recompute"}
-        assert own | grand == settings
-        # A name in both has one default.
-        assert grand | own == settings
+        own, grand, deep = (options_of(each) for each in (AKGNN, AKGNNGrand, DeepAKGNN))
+        blocks, chain = {"norm", "residual", "input_transform"}, {"share_weights", "recompute"}
+        assert settings.keys() - own.keys() == {"batch_norm", *blocks}
+        assert settings.keys() - grand.keys() == {"groups", *chain, *blocks}
+        assert settings.keys() - deep.keys() == {"batch_norm", "transform_dropout", *chain}
+        # A name in several has one default.
+        assert own | grand | deep == deep | grand | own == settings
     else:
         assert options_of(entry.model) == settings
 
@@ -108,7 +110,8 @@ def test_help_tells_what_every_argument_means(name, settings):
 
 
 @pytest.mark.parametrize(
-    ("order", "kind"), [("transform-first", AKGNN), ("propagate-first", AKGNNGrand)]
+    ("order", "kind"),
+    [("transform-first", AKGNN), ("propagate-first", AKGNNGrand), ("blocks", DeepAKGNN)],
 )
 def test_the_order_chooses_the_class(order, kind):
     model = build("akgnn", settings=AKGNNSettings(order=order))

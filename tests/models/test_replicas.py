@@ -38,6 +38,14 @@ VARIANTS = [
             {"readout": "mean", "batch_norm": True, "node_dropout": 0.0},
         )
     ),
+    *(
+        {"order": "blocks", **more}
+        for more in (
+            {"norm": "layer", "groups": 2},
+            {"norm": "batch", "input_transform": False, "readout": "concat"},
+            {"residual": False, "kernel": "signed", "normalisation": "directed"},
+        )
+    ),
 ]
 CASES = [(name, {}) for name in MODELS if name not in NOT_STACKABLE]
 CASES += [("akgnn", variant) for variant in VARIANTS[1:]]

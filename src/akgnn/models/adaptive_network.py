@@ -1,4 +1,4 @@
-"""What both orders of AKGNN share: settings, the scalars of their kernels, and the classifier."""
+"""What all orders of AKGNN share: settings, the scalars of their kernels, and the classifier."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -21,7 +21,8 @@ from akgnn.ops.dropout import Noise
 from akgnn.ops.inputs import as_graph
 from akgnn.settings import Settings, count, rate
 
-Order = Literal["transform-first", "propagate-first"]
+Order = Literal["transform-first", "propagate-first", "blocks"]
+Norm = Literal["none", "layer", "batch"]
 Activation = Literal["relu", "leaky_relu"]
 
 
@@ -33,7 +34,8 @@ class AKGNNSettings(Settings):
         hidden_channels: Width of the hidden signals, d^(K).
         num_layers: Number K of propagation layers.
         order: Whether the transform comes before the propagation, as in the paper (`AKGNN`), or
-            after it, as in GRAND (`AKGNNGrand`).
+            after it, as in GRAND (`AKGNNGrand`); or `blocks`, each with a transform of its own and
+            a residual around its propagation (`DeepAKGNN`).
         node_dropout: Rate at which whole nodes are dropped from the features.
         input_dropout: Rate on what enters the transform.
         transform_dropout: Rate on what leaves the transform.
@@ -58,6 +60,10 @@ class AKGNNSettings(Settings):
             transform before the layers and a readout of `adaptive_chain`: sum, mean or last.
         share_weights: False gives each layer its own weight matrix and non-linearity instead of
             the one shared transform (the paper's parameterisation trick).
+        norm: What every block normalises: each channel over the nodes (`batch`), each node over its
+            channels (`layer`), or nothing.
+        residual: Whether every block adds a linear map of its input to what it propagates.
+        input_transform: Whether a linear map comes before the first block.
     """
 
     hidden_channels: int = count(64, most=1_000_000)
@@ -81,26 +87,37 @@ class AKGNNSettings(Settings):
     learn_lambda: bool = True
     share_weights: bool = True
     recompute: bool = False
+    norm: Norm = "none"
+    residual: bool = True
+    input_transform: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.order == "propagate-first" and not self.share_weights:
+        if self.order != "transform-first" and not self.share_weights:
+            has = "one transform, after all layers"
+            has = has if self.order == "propagate-first" else "a transform for each block anyway"
             raise SettingsError(
-                "order='propagate-first' has one transform, after all layers; "
+                f"order={self.order!r} has {has}; "
                 "share_weights=False, one for each layer, needs order='transform-first'."
             )
         find_kernel(self.kernel)
         find_readout(self.readout)
         if self.groups > 1 and self.order == "propagate-first":
             # There the channels are the features, which no group of hidden channels follows.
-            raise SettingsError("groups above 1 need order='transform-first'.")
+            raise SettingsError("groups above 1 need order='transform-first' or 'blocks'.")
         if self.hidden_channels % self.groups:
             raise SettingsError(
                 f"hidden_channels={self.hidden_channels} cannot be shared out evenly among "
                 f"groups={self.groups}."
             )
-        if self.batch_norm and self.order == "transform-first":
-            raise SettingsError("batch_norm needs order='propagate-first'.")
+        if self.batch_norm and self.order != "propagate-first":
+            raise SettingsError(
+                "batch_norm needs order='propagate-first'; blocks have norm='batch'."
+            )
+        in_blocks = {"norm": "none", "residual": True, "input_transform": True}
+        for name, default in in_blocks.items():
+            if self.order != "blocks" and getattr(self, name) != default:
+                raise SettingsError(f"{name}={getattr(self, name)!r} needs order='blocks'.")
         if self.recompute and not self.is_chain:
             raise SettingsError(
                 "recompute needs order='transform-first', share_weights=True, readout sum, mean or "

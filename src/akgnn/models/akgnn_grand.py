@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from akgnn.csr import CSR
 from akgnn.graph import Graph
 from akgnn.layers.ak_conv import Form
-from akgnn.layers.batch_norm import BatchNorm
 from akgnn.layers.linear import Initialisation, Linear, multiply
+from akgnn.layers.norms import BatchNorm
 from akgnn.models.adaptive_network import Activation, AdaptiveNetwork, AKGNNSettings
 from akgnn.ops.dropout import Noise
 from akgnn.settings import takes

@@ -12,6 +12,7 @@ from torch import nn
 from akgnn.errors import SettingsError, UnknownNameError
 from akgnn.models.adaptive_network import AKGNNSettings
 from akgnn.models.akgnn import AKGNN
+from akgnn.models.akgnn_deep import DeepAKGNN
 from akgnn.models.akgnn_grand import AKGNNGrand
 from akgnn.models.chebynet import ChebyNet, ChebyNetSettings
 from akgnn.models.gaugo import GAugO, GAugOSettings
@@ -62,6 +63,8 @@ class ModelEntry:
 
 
 def _akgnn_for(settings: AKGNNSettings) -> type[nn.Module]:
+    if settings.order == "blocks":
+        return DeepAKGNN
     return AKGNNGrand if settings.order == "propagate-first" else AKGNN
 
 

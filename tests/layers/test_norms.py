@@ -1,6 +1,8 @@
+import pytest
 import torch
 
-from akgnn.layers.batch_norm import BatchNorm
+from akgnn.errors import DataError
+from akgnn.layers.norms import BatchNorm, LayerNorm
 
 
 def both():
@@ -33,3 +35,24 @@ def test_each_replica_is_normalised_over_its_own_nodes():
     torch.testing.assert_close(out.mean(1), torch.zeros(2, 5), atol=1e-6, rtol=0)
     torch.testing.assert_close(out.var(1, unbiased=False), torch.ones(2, 5), rtol=1e-3, atol=0)
     torch.testing.assert_close(norm.running_mean, 0.1 * h.mean(1))
+
+
+def test_one_node_has_no_spread_to_train_with():
+    norm = BatchNorm(5)
+    with pytest.raises(DataError, match="at least two nodes"):
+        norm(torch.randn(1, 5))
+    assert norm.eval()(torch.randn(1, 5)).shape == (1, 5)
+
+
+def test_layer_norm_is_pytorchs_and_each_replica_has_its_own():
+    h = torch.randn(2, 20, 5) * 3 + 1
+    alone = [torch.nn.LayerNorm(5), torch.nn.LayerNorm(5)]
+    for norm in alone:
+        torch.nn.init.normal_(norm.weight), torch.nn.init.normal_(norm.bias)
+    ours = LayerNorm(5)
+    ours.load_state_dict(alone[0].state_dict())
+    assert torch.equal(ours(h[0]), alone[0](h[0]))
+    ours.weight = torch.nn.Parameter(torch.stack([norm.weight for norm in alone]))
+    ours.bias = torch.nn.Parameter(torch.stack([norm.bias for norm in alone]))
+    expected = torch.stack([norm(part) for norm, part in zip(alone, h, strict=True)])
+    torch.testing.assert_close(ours(h), expected)

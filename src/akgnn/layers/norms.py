@@ -1,8 +1,10 @@
-"""Batch normalisation over the nodes."""
+"""Normalisations of a signal: each channel over the nodes, or each node over its channels."""
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from akgnn.errors import DataError
 
 _MOMENTUM, _EPSILON = 0.1, 1e-5
 
@@ -33,8 +35,14 @@ class BatchNorm(nn.Module):
         return scale, self.bias - self.running_mean * scale
 
     def forward(self, h: Tensor) -> Tensor:
-        """Normalise `h`, shape (nodes, channels), or (replicas, nodes, channels)."""
+        """Normalise `h`, shape (nodes, channels), or (replicas, nodes, channels).
+
+        Raises:
+            DataError: There is one node only, in training.
+        """
         if self.training:
+            if h.size(-2) < 2:
+                raise DataError("Batch normalisation needs at least two nodes to train on.")
             self.num_batches_tracked.add_(1)
         if h.dim() == 2:
             return self._normalised(h)
@@ -46,3 +54,23 @@ class BatchNorm(nn.Module):
         of_channels = (self.running_mean, self.running_var, self.weight, self.bias)
         mean, var, weight, bias = (tensor.view(-1) for tensor in of_channels)
         return F.batch_norm(h, mean, var, weight, bias, self.training, _MOMENTUM, _EPSILON)
+
+
+class LayerNorm(nn.Module):
+    """PyTorch's `LayerNorm`, for several replicas too.
+
+    Args:
+        channels: Width of the signal.
+    """
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(channels))
+        self.bias = nn.Parameter(torch.zeros(channels))
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Normalise `h`, shape (nodes, channels), or (replicas, nodes, channels)."""
+        if self.weight.dim() == 1:
+            return F.layer_norm(h, h.shape[-1:], self.weight, self.bias, _EPSILON)
+        plain = F.layer_norm(h, h.shape[-1:], eps=_EPSILON)
+        return plain * self.weight.unsqueeze(-2) + self.bias.unsqueeze(-2)
