@@ -370,6 +370,9 @@ OURS: dict[str, dict[str, Any]] = {
     "akgnn (paper)": {"preset": "paper"},
     "akgnn (searched)": {"preset": "searched"},
     "akgnn (any-graph)": {"preset": "any-graph"},
+    "akgnn (mixed-columns)": {"preset": "mixed-columns"},
+    "akgnn (no labels)": {"preset": "mixed-columns-no-labels"},
+    "akgnn (deep)": {"preset": "mixed-columns-deep"},
 }
 
 

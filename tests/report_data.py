@@ -12,8 +12,8 @@ from akgnn.experiments.store import RecordStore
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.runs.run import DataFacts
 from akgnn.training.history import History
+from akgnn.training.score import Score
 from akgnn.training.state import RestartResult
-from akgnn.tuning.score import Score
 from akgnn.tuning.search import Search
 from akgnn.tuning.space import Dimension
 from akgnn.tuning.study import Trial

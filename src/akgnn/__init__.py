@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from akgnn.layers.kernels import Kernel, register_kernel
     from akgnn.models.akgnn import AKGNN
     from akgnn.ops.adaptive import adaptive_propagate
+    from akgnn.runs.api import train
     from akgnn.runs.run import Run, load_run
-    from akgnn.runs.train import train
     from akgnn.training.batched.fit_many import fit_many
     from akgnn.training.fit import FitResult, fit
     from akgnn.training.settings import TrainSettings
@@ -53,7 +53,7 @@ _HOME = {
     "load_run": "akgnn.runs.run",
     "load_tables": "akgnn.data.tables.load",
     "register_kernel": "akgnn.layers.kernels",
-    "train": "akgnn.runs.train",
+    "train": "akgnn.runs.api",
 }
 # Names that stood here before and are of use to few.
 _MOVED = {

@@ -10,7 +10,8 @@ def test_models_are_listed(capsys):
     assert set(models) == set(MODELS)
     assert len(models) == 16
     names = ["paper", "searched", "authors-code", "akgnn-consistency", "any-graph"]
-    names += ["mixed-columns", "nearest-neighbours"]
+    names += ["mixed-columns", "mixed-columns-no-labels", "mixed-columns-deep"]
+    names += ["nearest-neighbours"]
     assert models["akgnn"]["presets"] == names
     # W* and its bias, five φ, the classifier and its bias.
     assert models["akgnn"]["parameters"] == 1433 * 64 + 64 + 5 + 64 * 7 + 7
@@ -26,14 +27,15 @@ def test_settings_of_a_model_stand_side_by_side(capsys):
     assert main(["models", "akgnn"]) == 0
     out = capsys.readouterr().out
     assert any(
-        line.split() == ["readout", "sum", "sum", "concat", "mean", "mean", "mean", "mean"]
+        line.split() == ["readout", "sum", "sum", "concat", *["mean"] * 4, "sum", "mean"]
         for line in out.splitlines()
     )
     lines = [line.split() for line in out.splitlines()]
-    strategies = [*["supervised"] * 3, "consistency", "supervised", "masked-labels", "supervised"]
+    labels = ["masked-labels", "supervised", "masked-labels"]
+    strategies = [*["supervised"] * 3, "consistency", "supervised", *labels, "supervised"]
     assert ["strategy", *strategies] in lines
     # A setting that the strategies of the other presets do not have.
-    assert ["passes", "-", "-", "-", "4", "-", "-", "-"] in lines
+    assert ["passes", "-", "-", "-", "4", *["-"] * 5] in lines
     assert main(["models", "akgnn", "--json"]) == 0
     presets = json.loads(capsys.readouterr().out)["presets"]
     assert presets["authors-code"]["learning_rate"] == 0.05

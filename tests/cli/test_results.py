@@ -15,14 +15,14 @@ from akgnn.cli.show import (
     seeds_summary,
 )
 from akgnn.report.words import NO_EDGES
+from akgnn.runs.choice import Choice, Tried
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.runs.run import DataFacts, Run
 from akgnn.training.fit import FitResult
 from akgnn.training.history import History
 from akgnn.training.metrics import METRICS, Metric
+from akgnn.training.score import Score
 from akgnn.training.state import RestartResult
-from akgnn.tuning.auto import Choice, Tried
-from akgnn.tuning.score import Score
 
 SCORES = {
     "accuracy": 81.25,
@@ -163,28 +163,28 @@ def test_folds_in_one_object():
 def choice():
     simple, failed, best = (make(model=name).plan for name in ("mlp", "gcn", "akgnn"))
     tried = (
-        Tried(simple, 79.0, 5, 0.5),
-        Tried(failed, math.nan, 0, 0.0, "It diverged."),
-        Tried(best, 80.0, 7, 1.25),
+        Tried(simple, 0.6, 79.0, 5, 0.5),
+        Tried(failed, error="It diverged."),
+        Tried(best, 0.5, 78.0, 7, 1.25),
     )
-    return Choice(Score.of("accuracy"), tried, tried[2], tried[0], 4.0)
+    return Choice(Score.of("loss"), tried, tried[2])
 
 
 def test_a_choice_for_people(capsys):
     print_choice(choice())
     assert capsys.readouterr().out.splitlines() == [
-        "model  validation accuracy  epochs  seconds",
-        "mlp                 79.0 %       5      0.5  chosen",
-        "gcn                 failed       0      0.0",
-        "akgnn               80.0 %       7      1.2",
-        f"Chosen: mlp. {choice().why}",
+        "model          validation loss  validation %  epochs  seconds",
+        "mlp (paper)             0.6000          79.0       5      0.5",
+        "gcn (paper)             failed             –       0      0.0",
+        "akgnn (paper)           0.5000          78.0       7      1.2  chosen",
+        f"Chosen: {choice().why}",
         "",
     ]
 
 
 def test_a_choice_in_one_object():
     shown = choice_object(choice())
-    assert (shown["model"], shown["score"], shown["standard_error"]) == ("mlp", "val_accuracy", 4.0)
+    assert (shown["model"], shown["preset"], shown["score"]) == ("akgnn", "paper", "val_loss")
     assert [tried["model"] for tried in shown["tried"]] == ["mlp", "gcn", "akgnn"]
     assert shown["tried"][1]["error"] == "It diverged."
 

@@ -247,7 +247,7 @@ def test_numbers_that_are_too_large_are_told_of(data, tmp_path, capsys):
     command = ["train", *tables(tmp_path), *columns(), *SMALL]
     assert main([*command, "--prepare", "plain"]) == 0
     assert "Column 'year' holds numbers as large as 2,009" in capsys.readouterr().err
-    for more in (["--prepare", "plain", "--standardise"], []):
+    for more in (["--prepare", "plain", "--standardise"], ["--preset", "mixed-columns"]):
         assert main([*command, *more]) == 0
         assert capsys.readouterr().err == ""
 
@@ -255,7 +255,7 @@ def test_numbers_that_are_too_large_are_told_of(data, tmp_path, capsys):
 def test_own_tables_have_the_preset_that_suits_their_columns(folder, capsys):
     few = ["--set", "epochs=2", "--json"]
     for more, preset in (
-        ([], "mixed-columns"),
+        (["--preset", "mixed-columns"], "mixed-columns"),
         (["--prepare", "plain"], "any-graph"),
         (["--preset", "any-graph"], "any-graph"),
         (["--model", "sgc"], "paper"),
@@ -265,6 +265,35 @@ def test_own_tables_have_the_preset_that_suits_their_columns(folder, capsys):
         assert json.loads(capsys.readouterr().out)["preset"] == preset
 
 
+def test_validation_chooses_where_columns_are_of_several_kinds(folder, tmp_path, capsys):
+    out = str(tmp_path / "run")
+    command = ["train", *tables(folder), *columns(), "--set", "epochs=4", "--out", out, "--json"]
+    assert main(command) == 0
+    told = capsys.readouterr()
+    names = "mixed-columns, mixed-columns-no-labels, mixed-columns-deep"
+    assert f"Validation chooses among {names}, in" in told.err
+    assert "--preset names one directly" in told.err
+    result = json.loads(told.out)
+    choice, verdict = result.pop("choice"), result.pop("verdict")
+    losses = {each["preset"]: each["score"] for each in choice["tried"]}
+    assert list(losses) == ["mixed-columns", "mixed-columns-no-labels", "mixed-columns-deep"]
+    assert result["preset"] == choice["preset"] == min(losses, key=losses.get)
+    # It goes on with what was chosen, and does not choose again.
+    for again in (command, ["train", "--out", out, "--json"]):
+        assert main([*again, "--resume"]) == 0
+        told = capsys.readouterr()
+        assert "chooses" not in told.err
+        assert json.loads(told.out) == {**result, "verdict": verdict}
+    # What one of them cannot have leaves the others to choose from; folds take the first.
+    assert main([*command[:-3], "--set", "hidden_channels=6", "--json"]) == 0
+    told = capsys.readouterr()
+    assert "among mixed-columns, mixed-columns-no-labels, in" in told.err
+    unsplit = command[: command.index("--split")] + command[command.index("--split") + 2 : -3]
+    assert main([*unsplit, "--columns", "!split", "--folds", "2", "--json"]) == 0
+    told = capsys.readouterr()
+    assert "chooses" not in told.err
+
+
 def test_edges_in_two_files_are_those_of_one(folder, tmp_path, capsys):
     head, *rows = (folder / "edges.csv").read_text().splitlines()
     parts = tmp_path / "first.csv", tmp_path / "second.csv"
@@ -272,7 +301,7 @@ def test_edges_in_two_files_are_those_of_one(folder, tmp_path, capsys):
         part.write_text("\n".join([head, *half]) + "\n")
     given = ["--nodes", str(folder / "nodes.csv")]
     two = [option for part in parts for option in ("--edges", str(part))]
-    few = [*columns(), "--set", "epochs=3", "--json"]
+    few = [*columns(), "--preset", "mixed-columns", "--set", "epochs=3", "--json"]
     results = []
     for edges in (["--edges", str(folder / "edges.csv")], two):
         assert main(["train", *given, *edges, *few, "--out", str(tmp_path / str(len(edges)))]) == 0

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from akgnn.data.catalogue import load_dataset
-from akgnn.experiments.record import Record, failed_record, without_test
+from akgnn.experiments.record import Record, failed_record
 from report_data import record_of, table_spec
 
 
@@ -68,7 +68,7 @@ def test_a_failed_record_has_a_printable_reason_and_no_numbers(record):
 
 def test_data_for_a_search_have_all_but_the_test_nodes(record):
     data = load_dataset("csbm:num_nodes=60")
-    without = without_test(data)
+    without = data.without_test()
     assert len(data.split.test) > 0
     assert len(without.split.test) == 0
     assert torch.equal(without.split.train, data.split.train)

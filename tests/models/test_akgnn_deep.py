@@ -125,3 +125,14 @@ def test_graphs_without_edges_and_of_one_node():
     assert model(x, graph).isfinite().all()
     with pytest.raises(DataError, match="at least two nodes"):
         model.train()(x, graph, Noise(0, 0))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("norm", NORMS)
+def test_gpu_gives_what_the_cpu_gives(norm):
+    graph = random_graph(11)
+    x = torch.rand(graph.num_nodes, 6)
+    model = DeepAKGNN(6, 16, 3, num_layers=3, norm=norm, groups=4)
+    here = model(x, graph, Noise(0))
+    there = model.cuda()(x.cuda(), graph.to("cuda"), Noise(0))
+    torch.testing.assert_close(there.cpu(), here, rtol=1e-4, atol=1e-4)

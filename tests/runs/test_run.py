@@ -19,10 +19,11 @@ from akgnn.errors import (
     RunFolderError,
     SettingsError,
 )
+from akgnn.runs.api import train
 from akgnn.runs.folder import RunFolder
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.runs.run import DataFacts, Predictions, load_run
-from akgnn.runs.train import train, train_run
+from akgnn.runs.train import train_run
 from run_files import rewrite
 from written_tables import ids_of, write_tables
 
@@ -93,7 +94,9 @@ def test_csv_files_and_data_frames_give_the_same_run(files):
     from_files = train(nodes=files / "nodes.csv", edges=str(files / "edges.csv"), **OWN)
     nodes, edges = frames(files)
     from_frames = train(nodes=typed(nodes), edges=edges, **OWN)
-    assert from_files.plan.run.preset == from_frames.plan.run.preset == "mixed-columns"
+    assert from_files.plan.run.preset == from_frames.plan.run.preset
+    assert from_files.choice.chosen.plan.run.preset == from_files.plan.run.preset
+    assert len(from_files.choice.tried) == 2
     assert from_files.plan.data_name == "nodes"
     assert from_files.result.history == from_frames.result.history
     assert from_files.predict().to_csv() == from_frames.predict().to_csv()

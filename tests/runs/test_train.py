@@ -5,21 +5,17 @@ import pytest
 
 from akgnn.errors import (
     DataError,
-    DeviceError,
     DivergedError,
     InterruptedRunError,
-    OutOfMemoryError,
     RunFolderError,
     SettingsError,
 )
-from akgnn.runs import memory
 from akgnn.runs import train as module
 from akgnn.runs.folder import RunFolder
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.runs.run import DataFacts, load_run
 from akgnn.runs.train import (
     fold_plans,
-    train,
     train_folds,
     train_run,
     train_runs,
@@ -231,42 +227,3 @@ def test_nothing_is_left_where_a_class_is_too_small(tmp_path):
 def test_one_fold_is_none():
     with pytest.raises(SettingsError, match="at least 2 folds, got 1"):
         fold_plans(FOLDED, 1)
-
-
-def test_training_that_does_not_fit_is_refused_before_a_folder_is_made(monkeypatch, tmp_path):
-    monkeypatch.setattr(memory, "free_bytes", lambda device: 1000)
-    with pytest.raises(OutOfMemoryError, match="Training needs about"):
-        train("csbm:num_nodes=100", settings=SETTINGS, out=tmp_path / "run")
-    assert names_in(tmp_path) == []
-    assert train("csbm:num_nodes=100", settings=SETTINGS, force=True).result.epochs > 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"nodes": "n.csv"}, "need both `nodes` and `edges`"),
-        ({"tables": {"weight": "w"}}, "need both `nodes` and `edges`"),
-        ({"dataset": "cora", "nodes": "n.csv", "edges": "e.csv"}, "not both"),
-        ({"features": "squared"}, "features must be one of"),
-    ],
-)
-def test_arguments_that_do_not_go_together_are_refused(arguments, message):
-    with pytest.raises(SettingsError, match=message):
-        train(**arguments)
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "words"),
-    [
-        ({"settings": [1]}, SettingsError, "settings must be a dictionary of settings by name"),
-        ({"tables": "a"}, SettingsError, "tables must be a dictionary of settings by name"),
-        ({"callbacks": print}, SettingsError, "callbacks must be a list of Callback"),
-        ({"checkpoint_seconds": "x"}, SettingsError, "must be a number, got 'x'"),
-        ({"out": 3}, SettingsError, "folder of a run is given as text or a Path, got int"),
-        ({"device": None}, DeviceError, "Unknown device None"),
-        ({"dataset": None, "nodes": 3, "edges": 4}, DataError, "must be a path or a DataFrame"),
-    ],
-)
-def test_what_is_not_of_its_kind_is_refused(change, error, words):
-    with pytest.raises(error, match=words):
-        train(**{"dataset": "csbm:num_nodes=60", **change})

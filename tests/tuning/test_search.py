@@ -14,8 +14,8 @@ from akgnn.files import folder_lock
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.runs.train import train_run
 from akgnn.training.callbacks import Callback, StopWhen
+from akgnn.training.score import Score
 from akgnn.tuning import search as module
-from akgnn.tuning.score import Score
 from akgnn.tuning.search import Search, tune
 from akgnn.tuning.space import Dimension
 from akgnn.tuning.study import Trial

@@ -5,8 +5,8 @@ from contextlib import closing
 import pytest
 
 from akgnn.errors import MissingExtraError, RunFolderError
+from akgnn.training.score import Score
 from akgnn.tuning import study as module
-from akgnn.tuning.score import Score
 from akgnn.tuning.space import Dimension
 from akgnn.tuning.study import Study
 

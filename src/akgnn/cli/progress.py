@@ -66,7 +66,7 @@ def runs_progress(num_runs: int) -> Iterator[Callable[["Progress"], None]]:
             last = progress.record.plan.run
             text = (
                 f"{progress.done} of {progress.total} runs · last {last.model} on {last.dataset} "
-                f"· {_duration(progress.seconds_left)} left"
+                f"· {duration(progress.seconds_left)} left"
             )
             bar.update(task, description=text, completed=progress.done)
 
@@ -97,7 +97,8 @@ def cases_progress(num_cases: int) -> Iterator[Callable[[int, str], None]]:
         yield show
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """A time for readers."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

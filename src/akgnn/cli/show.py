@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from akgnn.files import json_text
 
 if TYPE_CHECKING:
+    from akgnn.runs.choice import Choice
+    from akgnn.runs.plan import RunPlan
     from akgnn.runs.run import DataFacts, Run
     from akgnn.runs.verdict import Verdict
-    from akgnn.tuning.auto import Choice
 
 # More lines than this would hide the rest; `akgnn inspect` has them.
 _MOST_LINES = 4
@@ -205,31 +206,39 @@ def _fold_columns() -> dict[str, tuple[str, int]]:
 
 
 def choice_object(choice: "Choice") -> dict[str, Any]:
-    """A choice of models in one object."""
-    names = ("model", "score", "epochs", "seconds", "error")
+    """A choice by validation in one object."""
+    names = ("score", "val_accuracy", "epochs", "seconds", "error")
+
+    def named(plan: "RunPlan") -> dict[str, str]:
+        return {"model": plan.run.model, "preset": plan.run.preset}
+
     return {
-        "model": choice.chosen.model,
+        **named(choice.chosen.plan),
         "why": choice.why,
         "score": choice.score.column,
-        "standard_error": choice.margin,
-        "tried": [{name: getattr(each, name) for name in names} for each in choice.tried],
+        "tried": [
+            {**named(each.plan), **{name: getattr(each, name) for name in names}}
+            for each in choice.tried
+        ],
     }
 
 
 def print_choice(choice: "Choice") -> None:
-    """Print which models were tried, which was chosen and why."""
+    """Print what was tried, which was chosen and why."""
     rows = [
         [
-            each.model,
+            each.name,
             "failed" if each.error else choice.score.text(each.score),
+            "–" if each.error else f"{each.val_accuracy:.1f}",
             str(each.epochs),
             f"{each.seconds:.1f}",
             "chosen" if each == choice.chosen else "",
         ]
         for each in choice.tried
     ]
-    print_table(["model", choice.score.name, "epochs", "seconds", ""], rows, "lrrrl")
-    print(f"Chosen: {choice.chosen.model}. {choice.why}\n")
+    heads = ["model", choice.score.name, "validation %", "epochs", "seconds", ""]
+    print_table(heads, rows, "lrrrrl")
+    print(f"Chosen: {choice.why}\n")
 
 
 def kernel_lines(run: "Run") -> list[tuple[str, str]]:

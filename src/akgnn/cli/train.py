@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +12,7 @@ import typer
 
 from akgnn.cli import options
 from akgnn.cli.flags import in_flags
-from akgnn.cli.progress import StopRequests, TrainingProgress
+from akgnn.cli.progress import StopRequests, TrainingProgress, duration
 from akgnn.cli.show import (
     choice_object,
     folds_summary,
@@ -35,12 +36,13 @@ from akgnn.training.callbacks import Callback
 
 if TYPE_CHECKING:
     from akgnn.data.node_data import NodeData
+    from akgnn.runs.choice import Choice
     from akgnn.runs.folder import RunFolder
     from akgnn.runs.plan import RunPlan
     from akgnn.runs.run import Run
     from akgnn.runs.verdict import Verdict
     from akgnn.trackers.tracker import Tracker
-    from akgnn.tuning.auto import Choice
+    from akgnn.training.state import Snapshot
 
 _MOST_FOLDS = 1000
 
@@ -151,14 +153,17 @@ def train(
         trackers = [find_tracker(name) for name in track]
     keep_freed_memory()
     data = load_data(plan, data_root, place, force=force)
-    choice = _choose(candidates, data) if candidates else None
-    plan = (plan if choice is None else choice.chosen.plan).suited_to(data)
+    if not candidates and kept is None and folds is None:
+        candidates = plan.candidates(data)
+    choice = _choose(candidates, data, force) if len(candidates) > 1 else None
+    plan = plan.suited_to(data) if choice is None else choice.chosen.plan
     if (hint := options.scale_hint(data)) is not None:
         complain(hint)
     plans = [plan] if several is None else [plan.with_seed(number) for number in several]
     plans = plans if folds is None else fold_plans(plan, folds)
     try:
-        runs = _train(plans, data, folders, folds, resume, checkpoint_seconds, trackers)
+        start = None if choice is None or trackers else choice.chosen.snapshot
+        runs = _train(plans, data, folders, folds, resume, checkpoint_seconds, trackers, start)
     except InterruptedRunError as error:
         raise InterruptedRunError(f"{error} {_how_to_go_on(out, seed, seeds, folds)}") from error
     verdict = None if folds else verdict_of(runs, data)
@@ -229,7 +234,7 @@ def _candidates(
     run: dict[str, object], tables: dict[str, object], config: Path | None, changes: dict[str, str]
 ) -> list["RunPlan"]:
     """The plans of `--model auto`."""
-    from akgnn.tuning.auto import PRESET, candidate_plans
+    from akgnn.runs.choice import PRESET, candidate_plans
 
     asked = {"preset": PRESET, **run}
     return candidate_plans(
@@ -237,14 +242,19 @@ def _candidates(
     )
 
 
-def _choose(plans: Sequence["RunPlan"], data: "NodeData") -> "Choice":
-    """Try the models while a bar shows how far they are."""
-    from akgnn.tuning.auto import choose_model
+def _choose(plans: Sequence["RunPlan"], data: "NodeData", force: bool) -> "Choice":
+    """Try the plans while a bar shows how far they are."""
+    from akgnn.runs.choice import choose, expected_seconds
 
+    several = len({plan.run.model for plan in plans}) > 1
+    names = ", ".join(plan.run.model if several else plan.run.preset for plan in plans)
+    seconds = duration(expected_seconds(plans, data))
+    option = "--model" if several else "--preset"
+    complain(f"Validation chooses among {names}, in about {seconds}; {option} names one directly.")
     patience = plans[0].preset.training.patience
     with StopRequests() as stops, TrainingProgress(len(plans), patience) as progress:
         try:
-            return choose_model(list(plans), data, callbacks=[progress, stops])
+            return choose(plans, data, callbacks=[progress, stops], force=force)
         except InterruptedRunError as error:
             raise InterruptedRunError(
                 f"{error} No model was chosen yet, and nothing was kept."
@@ -259,6 +269,7 @@ def _train(
     resume: bool,
     checkpoint_seconds: float,
     trackers: Sequence["Tracker"],
+    start: "Snapshot | None",
 ) -> list["Run"]:
     """Train all runs; the first that diverged is raised, once the others are kept."""
     from akgnn.runs.memory import Sizes, memory_errors_explained
@@ -273,7 +284,8 @@ def _train(
             from akgnn.trackers.tracking import Tracking
 
             tracked.append(opened.enter_context(Tracking(trackers, plans, folders)))
-        outcomes = (train_runs if folds is None else train_folds)(
+        train = partial(train_runs, start=start) if folds is None else train_folds
+        outcomes = train(
             plans,
             data,
             folders,

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from akgnn.data.tables.recipe import FeatureRecipe
     from akgnn.data.tables.settings import TableSettings
 
+WITHOUT_TEST = "-without-test"
+"""What is in the name of a split whose test nodes were taken away."""
+
 
 @dataclass(frozen=True)
 class Homophily:
@@ -160,6 +163,11 @@ class NodeData:
         """The same data under another split."""
         bare = self.with_label_inputs(False)
         return replace(bare, split=split).with_label_inputs(self.has_label_inputs)
+
+    def without_test(self) -> "NodeData":
+        """The same data with no test nodes, so that a search or a choice cannot look at them."""
+        name = f"{self.split.name}{WITHOUT_TEST}"
+        return self.with_split(replace(self.split, test=self.split.test[:0], name=name))
 
     def with_label_inputs(self, wanted: bool = True) -> "NodeData":
         """The same data with the labels of the training nodes among the features, or without."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, get_type_hints
 
 from akgnn.codec import from_json
-from akgnn.data.node_data import NodeData
+from akgnn.data.node_data import WITHOUT_TEST
 from akgnn.files import json_text, parse_json
 from akgnn.runs.plan import RunPlan
 from akgnn.runs.run import DataFacts, Run
@@ -14,8 +14,6 @@ from akgnn.training.history import History
 from akgnn.training.state import RestartResult
 
 FORMAT = "akgnn-record-1"
-# In the name of a split whose test nodes were taken away.
-_WITHOUT_TEST = "-without-test"
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ class Record:
     @property
     def is_search(self) -> bool:
         """Whether the test nodes were taken away before training."""
-        return self.data is not None and _WITHOUT_TEST in self.data.split
+        return self.data is not None and WITHOUT_TEST in self.data.split
 
     @property
     def test_accuracy(self) -> float:
@@ -138,13 +136,6 @@ def failed_record(
     """The record of a run that came to nothing."""
     printable = "".join(char if char.isprintable() else " " for char in error)
     return Record(plan, printable, None, versions, environment, {}, (), (), (), 0.0, 0.0, None)
-
-
-def without_test(data: NodeData) -> NodeData:
-    """The data with no test nodes, so that a search cannot look at them."""
-    split = data.split
-    none, name = split.test[:0], f"{split.name}{_WITHOUT_TEST}"
-    return data.with_split(replace(split, test=none, name=name))
 
 
 def _rounded(value: float) -> float | None:

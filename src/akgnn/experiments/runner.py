@@ -13,7 +13,7 @@ import torch
 from akgnn.data.node_data import NodeData
 from akgnn.data.published import PYG_SOURCES, load_pyg
 from akgnn.errors import AkgnnError
-from akgnn.experiments.record import Record, failed_record, finished_record, without_test
+from akgnn.experiments.record import Record, failed_record, finished_record
 from akgnn.experiments.spec import Spec
 from akgnn.experiments.store import RecordStore
 from akgnn.experiments.workers import Death, cores, share_out
@@ -228,7 +228,7 @@ def _record_of(
 def _data_of(plan: RunPlan, device: str, data_root: Path | None, is_search: bool) -> NodeData:
     """The data of a run, which are those of seed 0; of a search without its test nodes."""
     data = _load(plan.with_seed(0), device, data_root)
-    return without_test(data) if is_search else data
+    return data.without_test() if is_search else data
 
 
 @lru_cache(maxsize=4)

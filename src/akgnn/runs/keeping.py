@@ -107,6 +107,14 @@ class KeptRun:
             history = History() if self.snapshot is None else self.snapshot.history
             self.lines = _EpochLines(folder, history)
 
+    def begin_at(self, snapshot: Snapshot) -> None:
+        """Begin at this state, unless the folder holds one or the run has ended."""
+        if self.outcome is not None or self.snapshot is not None:
+            return
+        self.snapshot = snapshot
+        if self.folder is not None:
+            self.lines = _EpochLines(self.folder, snapshot.history)
+
     def keep_epoch(self, epoch: Epoch) -> None:
         """Keep the epoch, and the state if it is time."""
         if self.lines is None:

@@ -28,6 +28,8 @@ TABLES = "tables"
 """The name of the data where they are tables of one's own."""
 _SEARCH = "search"
 _ANY_GRAPH, _MIXED_COLUMNS = "any-graph", "mixed-columns"
+# What is tried where columns are of several kinds, the one that is taken untried in front.
+_FOR_MIXED_COLUMNS = (_MIXED_COLUMNS, "mixed-columns-no-labels", "mixed-columns-deep")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,14 +106,14 @@ class Preset:
 class RunPlan:
     """A run with all its settings decided; those of tables where the data are one's own.
 
-    Where nobody named a preset for tables, `mixed` has the settings for columns of several kinds;
-    `suited_to` takes them once the columns are known.
+    Where nobody named a preset for tables, `mixed` has those for columns of several kinds by name;
+    `candidates` and `suited_to` take them once the columns are known.
     """
 
     run: RunSettings
     preset: Preset
     tables: TableSettings | None = None
-    mixed: Preset | None = None
+    mixed: tuple[tuple[str, Preset], ...] = ()
 
     @classmethod
     def make(
@@ -160,8 +162,18 @@ class RunPlan:
         plan = cls.make(RunSettings.from_mapping(run), changes, by_kind=by_kind, tables=tables)
         if not is_open or _MIXED_COLUMNS not in list_presets(model):
             return plan
-        mixed = load_preset(model, _MIXED_COLUMNS, TABLES).updated_by_kind(by_kind or {})
-        return replace(plan, mixed=mixed.updated(changes or {}))
+        mixed: list[tuple[str, Preset]] = []
+        for name in _FOR_MIXED_COLUMNS:
+            preset = load_preset(model, name, TABLES)
+            try:
+                preset = preset.updated_by_kind(by_kind or {}).updated(changes or {})
+            except SettingsError:
+                if not mixed:
+                    raise
+                # What was asked for does not go with this one, so the others are left.
+                continue
+            mixed.append((name, preset))
+        return replace(plan, mixed=tuple(mixed))
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> "RunPlan":
@@ -193,13 +205,23 @@ class RunPlan:
         That is the preset, and the names of columns: so tables to predict are read alike, whatever
         the order of their columns.
         """
+        return self.candidates(data)[0]
+
+    def candidates(self, data: NodeData) -> list["RunPlan"]:
+        """The plans, suited to the data, that validation may choose from; one where none is open.
+
+        The first is `suited_to`, for where nothing is to be tried.
+        """
         if data.tables is None:
-            return self
-        plan = replace(self, tables=data.tables, mixed=None)
+            return [self]
+        plan = replace(self, tables=data.tables, mixed=())
         recipe = data.recipe if data.tables.prepare == "auto" else None
-        if self.mixed is None or recipe is None or recipe.is_words:
-            return plan
-        return replace(plan, run=replace(self.run, preset=_MIXED_COLUMNS), preset=self.mixed)
+        if not self.mixed or recipe is None or recipe.is_words:
+            return [plan]
+        return [
+            replace(plan, run=replace(self.run, preset=name), preset=preset)
+            for name, preset in self.mixed
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """All settings by kind and name."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import torch
 from torch import Tensor, nn
@@ -34,6 +34,9 @@ from akgnn.runs.folder import RunFolder, check_fit
 from akgnn.runs.plan import RunPlan
 from akgnn.training.fit import FitResult, logits_hiding, predict_logits
 from akgnn.training.history import History
+
+if TYPE_CHECKING:
+    from akgnn.runs.choice import Choice
 
 EXTRA_TENSORS = "estimator/"
 """What the names of tensors begin with that are kept beside the model's."""
@@ -156,6 +159,7 @@ class Run:
         result: What training came to.
         folder: The folder that keeps it, if any.
         tables: The tables it was trained on, where those were in memory: nodes and edges.
+        choice: What `akgnn.train` chose its preset from, where it had a choice.
     """
 
     plan: RunPlan
@@ -164,6 +168,7 @@ class Run:
     folder: RunFolder | None = None
     tables: tuple[Any, Any] = (None, None)
     trained_model: nn.Module | None = None
+    choice: "Choice | None" = None
 
     @cached_property
     def model(self) -> nn.Module:

@@ -1,7 +1,7 @@
 """From plans to runs: training, and the folders that keep it.
 
-`train` is what `akgnn train` does; `train_runs` trains several seeds side by side, and
-`train_folds` one run for each fold of a cross-validation.
+`train_run` trains one run, `train_runs` several seeds side by side, and `train_folds` one run for
+each fold of a cross-validation. What they train is decided before; see `akgnn.runs.api`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,9 +14,7 @@ import torch
 
 from akgnn.data.catalogue import choose_split, large_settings
 from akgnn.data.node_data import NodeData
-from akgnn.data.tables.settings import TableSettings, paths_of
 from akgnn.errors import AkgnnError, SettingsError
-from akgnn.machine.device import choose_device
 from akgnn.models.registry import find_model
 from akgnn.runs.folder import RunFolder
 from akgnn.runs.keeping import Keeping, KeptRun, Outcome
@@ -26,120 +24,10 @@ from akgnn.runs.run import Run
 from akgnn.training.batched.fit_many import can_batch, fit_many
 from akgnn.training.callbacks import Callback
 from akgnn.training.fit import check_stopping
+from akgnn.training.state import Snapshot
 
 # Folders that are locked at the same time: each takes one of the few files a process may open.
 _MOST_OPEN = 200
-
-
-def train(
-    dataset: str | None = None,
-    *,
-    nodes: Any = None,
-    edges: Any = None,
-    label: str | None = None,
-    tables: Mapping[str, Any] | None = None,
-    split: str | None = None,
-    split_seed: int = 0,
-    features: str = "auto",
-    direction: str = "symmetrised",
-    model: str = "akgnn",
-    preset: str | None = None,
-    settings: Mapping[str, Any] | None = None,
-    seed: int = 0,
-    device: str = "auto",
-    data_root: Path | str | None = None,
-    out: Path | str | None = None,
-    resume: bool = False,
-    checkpoint_seconds: float = 5.0,
-    force: bool = False,
-    callbacks: Sequence[Callback] = (),
-) -> Run:
-    """Train a model on a data set or on tables of one's own, as `akgnn train` does.
-
-    Example:
-        >>> run = akgnn.train("cora", settings={"epochs": 50})  # doctest: +SKIP
-        >>> run.result.test_accuracy, run.predict().labels[:3]  # doctest: +SKIP
-
-    Args:
-        dataset: Name of a data set; Cora where no tables are given either.
-        nodes: Path or DataFrame of one's own nodes, one a row.
-        edges: Path or DataFrame of their edges, or a list of several.
-        label: Column of the classes, empty where unknown.
-        tables: Other settings of the tables by name, as in `load_tables`.
-        split: How nodes are divided, as in `load_dataset` or `load_tables`.
-        split_seed: Seed of a random split.
-        features: How features are prepared: `auto`, `raw` or `row-normalised`.
-        direction: Whether a directed graph is made undirected (`symmetrised`) or `kept`.
-        model: Name of the model.
-        preset: Name of its settings; `paper`, or `any-graph` for one's own tables, if not given.
-        settings: Settings of the preset that are to be others, by name.
-        seed: Seed of the initial weights and the dropout masks.
-        device: auto, cpu, cuda or cuda:1.
-        data_root: Where data sets lie that do not come with the package.
-        out: Folder to keep the run in.
-        resume: Go on with the run in `out`, or give its result if it had finished.
-        checkpoint_seconds: How often the state of the training is kept in `out`.
-        force: Whether to train even where memory is estimated not to suffice.
-        callbacks: Told of every epoch; they may end the training.
-
-    Returns:
-        The run, with its result and its model.
-
-    Raises:
-        SettingsError: A setting is wrong, or settings do not go together.
-        DataError: The data cannot be read, or do not fit together.
-        DivergedError: A loss stopped being a number.
-        RunFolderError: `out` cannot take the run.
-        OutOfMemoryError: Training would not fit.
-    """
-    _check_kinds(settings, tables, callbacks, checkpoint_seconds)
-    folder = None if out is None else RunFolder(out)
-    named = {
-        "dataset": dataset,
-        "split": split,
-        "split_seed": split_seed,
-        "features": features,
-        "direction": direction,
-        "model": model,
-        "preset": preset,
-        "seed": seed,
-    }
-    given = {name: value for name, value in named.items() if value is not None}
-    paths = {"nodes": paths_of(nodes), "edges": paths_of(edges)}
-    held = [None if paths[name] else table for name, table in (("nodes", nodes), ("edges", edges))]
-    own = None
-    if nodes is not None or edges is not None or tables:
-        if nodes is None or edges is None:
-            raise SettingsError("Tables of your own need both `nodes` and `edges`.")
-        column = {} if label is None else {"label": label}
-        own = TableSettings.from_mapping({**(tables or {}), **column, **paths})
-    plan = RunPlan.decide(given, settings, tables=own)
-    place = choose_device(device)
-    data = load_data(plan, data_root, place, force=force, nodes=held[0], edges=held[1])
-    plan = plan.suited_to(data)
-    with memory_errors_explained(plan, place, Sizes.of(data)):
-        run = train_run(
-            plan,
-            data,
-            folder,
-            resume=resume,
-            checkpoint_seconds=checkpoint_seconds,
-            callbacks=callbacks,
-        )
-    return replace(run, tables=(held[0], held[1]))
-
-
-def _check_kinds(settings: object, tables: object, callbacks: object, seconds: object) -> None:
-    """Refuse what the plan does not look at before it is used."""
-    for name, value in (("settings", settings), ("tables", tables)):
-        if not isinstance(value, Mapping | None):
-            kind = type(value).__name__
-            raise SettingsError(f"{name} must be a dictionary of settings by name, got {kind}.")
-    if not isinstance(callbacks, list | tuple):
-        kind = type(callbacks).__name__
-        raise SettingsError(f"callbacks must be a list of Callback, got {kind}.")
-    if not isinstance(seconds, int | float):
-        raise SettingsError(f"checkpoint_seconds must be a number, got {seconds!r}.")
 
 
 def load_data(
@@ -175,6 +63,7 @@ def train_run(
     checkpoint_seconds: float = 5.0,
     callbacks: Sequence[Callback] = (),
     index: int = 0,
+    start: Snapshot | None = None,
 ) -> Run:
     """Train one run and, with a folder, keep it there; as `train_runs` does with several.
 
@@ -189,6 +78,7 @@ def train_run(
         checkpoint_seconds=checkpoint_seconds,
         callbacks=callbacks,
         first_index=index,
+        start=start,
     )
     if isinstance(outcome, AkgnnError):
         raise outcome
@@ -204,6 +94,7 @@ def train_runs(
     checkpoint_seconds: float = 5.0,
     callbacks: Sequence[Callback] = (),
     first_index: int = 0,
+    start: Snapshot | None = None,
 ) -> list[Outcome]:
     """Train runs that differ in their seed alone, side by side where the model can.
 
@@ -216,6 +107,7 @@ def train_runs(
         callbacks: Told of every epoch, with the index of the run. Where one wants to stop, the
             states are kept and all runs end with `InterruptedRunError`.
         first_index: Index of the first plan, for callbacks.
+        start: State of the first run where it was trained before; what a folder holds goes first.
 
     Returns:
         For each run its result, or why it has none: it diverged, now or in an earlier call.
@@ -234,6 +126,8 @@ def train_runs(
         with ExitStack() as locks:
             for run in runs:
                 run.open(resume, locks)
+            if first == 0 and start is not None:
+                runs[0].begin_at(start)
             numbered = dict(enumerate(runs, start=first_index + first))
             numbered = {n: run for n, run in numbered.items() if run.outcome is None}
             _train(numbered, data, callbacks)

@@ -18,7 +18,6 @@ from akgnn.errors import (
     OutOfMemoryError,
     RunFolderError,
 )
-from akgnn.experiments.record import without_test
 from akgnn.files import (
     exists,
     folder_lock,
@@ -35,8 +34,8 @@ from akgnn.runs.run import DataFacts
 from akgnn.runs.train import train_run
 from akgnn.training.callbacks import Callback, Epoch
 from akgnn.training.fit import check_stopping
+from akgnn.training.score import Score
 from akgnn.training.state import initial_values
-from akgnn.tuning.score import Score
 from akgnn.tuning.space import Dimension, settings_of, space_of
 from akgnn.tuning.study import Study, Trial, TrialState, storage_errors
 
@@ -105,7 +104,7 @@ def tune(
         callbacks: Told of every epoch, with the number of trials done as the index. Where one wants
             to stop, the trial is given up, and all before it are kept.
     """
-    data = without_test(data)
+    data = data.without_test()
     check_stopping(plan.preset.training, data)
     space = space_of(plan.run.model, plan.preset, fixed or {})
     score = Score.of(plan.preset.training.stop_on)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from akgnn.errors import MissingExtraError, RunFolderError
-from akgnn.tuning.score import Score
+from akgnn.training.score import Score
 from akgnn.tuning.space import Dimension, Value, rounded
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from akgnn.data.splits import Split
 from akgnn.errors import DataError
 from akgnn.graph import Graph
 from akgnn.models.akgnn import AKGNN
+from akgnn.models.akgnn_deep import DeepAKGNN
 from akgnn.ops.dropout import Noise
 from akgnn.training.fit import fit, predict_logits
 from akgnn.training.settings import TrainSettings
@@ -110,3 +111,18 @@ def test_nodes_are_predicted_as_if_their_label_was_not_known():
     with torch.no_grad():
         test = data.split.test
         assert torch.equal(model(data.x, data.graph)[test], logits[test])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("network", [AKGNN, DeepAKGNN])
+def test_gpu_learns_as_the_cpu_does(network):
+    data, settings = communities().with_label_inputs(), TrainSettings(epochs=30)
+    histories = []
+    for place in ("cpu", "cuda"):
+        generator = torch.Generator().manual_seed(0)
+        model = network(data.num_features, 8, 2, num_layers=2, generator=generator).to(place)
+        result = fit(model, data.to(place), settings, strategy=MaskedLabels())
+        histories.append(torch.tensor(result.history.val_loss))
+        logits = predict_logits(model.eval(), data.to(place))
+        assert logits.shape == (120, 2)
+    torch.testing.assert_close(histories[1], histories[0], rtol=1e-2, atol=1e-3)

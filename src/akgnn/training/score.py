@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 
-from akgnn.data.node_data import NodeData
 from akgnn.training.fit import FitResult
 from akgnn.training.history import History
 from akgnn.training.metrics import METRICS, Metric
@@ -48,17 +47,3 @@ class Score:
     def text(self, value: float) -> str:
         """A value for readers."""
         return self.metric.text(value)
-
-    def standard_error(self, value: float, data: NodeData) -> float:
-        """How far the value may be off because there are only so many validation nodes.
-
-        The binomial standard error of an accuracy, after one more hit and one more miss, so that
-        100 % is not taken for certain; for other percentages the same with the nodes of the
-        smallest class, which bounds it. A loss has none that its value alone would tell: 0.
-        """
-        if not self.metric.is_percent:
-            return 0.0
-        y = data.y[data.split.val]
-        number = len(y) if self.column == "val_accuracy" else max(1, int(y.bincount().min()))
-        share = (number * value / 100 + 1) / (number + 2)
-        return 100 * math.sqrt(share * (1 - share) / number)

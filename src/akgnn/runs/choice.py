@@ -1,0 +1,223 @@
+"""A choice by validation: train a few plans on the same split, and say which is best and why."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from akgnn.data.node_data import NodeData
+from akgnn.errors import (
+    DivergedError,
+    FailedRunsError,
+    OutOfMemoryError,
+    SettingsError,
+    UnknownNameError,
+)
+from akgnn.runs.memory import Sizes, check_memory, memory_errors_explained
+from akgnn.runs.plan import RunPlan
+from akgnn.runs.run import Run
+from akgnn.runs.train import train_run
+from akgnn.training.calibration import calibrated_loss
+from akgnn.training.callbacks import Callback, Epoch
+from akgnn.training.fit import predict_logits
+from akgnn.training.score import Score
+from akgnn.training.state import Snapshot, Stopwatch, initial_values
+
+AUTO = "auto"
+"""The name of the model where models are to be tried."""
+# From the simplest on: no edges, fixed averages of neighbours near and far, learned kernels.
+CANDIDATES = ("mlp", "gcn", "appnp", "akgnn")
+PRESET = "any-graph"
+_LOSS = "val_loss"
+# Epochs that are trained to tell how long all will take, and how many are usual before patience
+# begins to count.
+_TRIED_EPOCHS, _USUAL_EPOCHS = 6, 100
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One plan of the list, with its validation score; NaN with an error where it failed.
+
+    Attributes:
+        plan: The plan.
+        score: What it is compared by.
+        val_accuracy: Validation accuracy in per cent.
+        epochs: How many epochs were trained.
+        seconds: How long that took.
+        error: Why there is no score.
+        snapshot: Its last state, of the best so far alone: who resumes it need not train again.
+    """
+
+    plan: RunPlan
+    score: float = math.nan
+    val_accuracy: float = math.nan
+    epochs: int = 0
+    seconds: float = 0.0
+    error: str = ""
+    snapshot: Snapshot | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """Its model and preset."""
+        return f"{self.plan.run.model} ({self.plan.run.preset})"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was tried, in the order given, and what was chosen: the one with the best score.
+
+    Attributes:
+        score: How they are compared.
+        tried: Every plan.
+        chosen: The best.
+    """
+
+    score: Score
+    tried: tuple[Tried, ...]
+    chosen: Tried
+
+    @property
+    def why(self) -> str:
+        """The reason in a sentence."""
+        extreme = "lowest" if self.score.metric.lower_is_better else "highest"
+        others = [each for each in self.tried if not each.error and each is not self.chosen]
+        found = (
+            f"{self.chosen.name} has the {extreme} {self.score.name}, "
+            f"{self.score.text(self.chosen.score)}"
+        )
+        if not others:
+            return f"{found}; the others failed."
+        second = _best(others, self.score)
+        return f"{found}; next is {second.name} with {self.score.text(second.score)}."
+
+
+def candidate_plans(plan_of: Callable[[str], RunPlan]) -> list[RunPlan]:
+    """The plan of every model in the list, each made by `plan_of` from its name."""
+    plans = []
+    for model in CANDIDATES:
+        try:
+            plans.append(plan_of(model))
+        except UnknownNameError as error:
+            raise SettingsError(
+                f"With `model='{AUTO}'` presets and settings have to be there for each of "
+                f"{', '.join(CANDIDATES)}. For {model}: {error}"
+            ) from error
+    return plans
+
+
+def choose(
+    plans: Sequence[RunPlan],
+    data: NodeData,
+    *,
+    callbacks: Sequence[Callback] = (),
+    force: bool = False,
+) -> Choice:
+    """Train each plan on the same split without its test nodes, and choose by validation.
+
+    They are compared by their validation loss at the temperature that suits each best, so that a
+    network is not passed over for being too sure of itself. It tells more than accuracy where
+    there are few nodes. Where all stop on another metric, such as ROC-AUC, that one decides.
+
+    Args:
+        plans: What to try; of equal scores the first is chosen.
+        data: As `plan.load()` gives it, on the device to train on.
+        callbacks: Told of every epoch, with the index of the plan; they may end the training.
+        force: Whether to try what memory is estimated not to suffice for.
+    """
+    data, score = data.without_test(), _score_of(plans)
+    tried: list[Tried] = []
+    for index, plan in enumerate(plans):
+        here = _try(plan, data, score, index, callbacks, force)
+        scored = [each for each in (*tried, here) if not each.error]
+        best = _best(scored, score) if scored else None
+        tried = [each if each is best else replace(each, snapshot=None) for each in (*tried, here)]
+    scored = [each for each in tried if not each.error]
+    if not scored:
+        raise FailedRunsError(f"No model could be trained, the first: {tried[0].error}")
+    return Choice(score, tuple(tried), _best(scored, score))
+
+
+def expected_seconds(plans: Sequence[RunPlan], data: NodeData) -> float:
+    """About how long `choose` will take, from a few epochs of each plan."""
+    total = 0.0
+    for plan in plans:
+        training = replace(plan.preset.training, epochs=_TRIED_EPOCHS, several_starts=False)
+        short = replace(plan, preset=replace(plan.preset, training=training))
+        watch = _EpochTimes()
+        try:
+            train_run(short, data.without_test(), callbacks=[watch])
+        except (DivergedError, OutOfMemoryError):
+            continue
+        usual = min(plan.preset.training.epochs, plan.preset.training.patience + _USUAL_EPOCHS)
+        starts = len(initial_values(plan.build(plan.with_inputs(data)), plan.preset.training))
+        total += watch.shortest * usual * starts
+    return total
+
+
+def _try(
+    plan: RunPlan,
+    data: NodeData,
+    score: Score,
+    index: int,
+    callbacks: Sequence[Callback],
+    force: bool,
+) -> Tried:
+    last = _LastState()
+    try:
+        if not force:
+            check_memory(plan, Sizes.of(data), data.y.device)
+        with memory_errors_explained(plan, data.y.device, Sizes.of(data)):
+            run = train_run(plan, data, callbacks=[*callbacks, last], index=index)
+    except (DivergedError, OutOfMemoryError) as error:
+        return Tried(plan, error=str(error))
+    fit = run.result
+    value = _loss(run, data) if score.column == _LOSS else score.value(fit)
+    return Tried(plan, value, fit.val_accuracy, fit.epochs, fit.seconds, "", last.snapshot)
+
+
+def _loss(run: Run, data: NodeData) -> float:
+    data = run.plan.with_inputs(data)
+    val = data.split.val
+    logits = predict_logits(run.model.to(data.y.device).eval(), data)[val]
+    return calibrated_loss(logits, data.y[val])
+
+
+def _score_of(plans: Sequence[RunPlan]) -> Score:
+    """The score that all plans stop on, if it is more than accuracy or loss; else the loss."""
+    stops = {plan.preset.training.stop_on for plan in plans}
+    (stop_on,) = stops if len(stops) == 1 else ("loss",)
+    return Score.of("loss" if stop_on == "accuracy" else stop_on)
+
+
+def _best(tried: Sequence[Tried], score: Score) -> Tried:
+    return (min if score.metric.lower_is_better else max)(tried, key=lambda each: each.score)
+
+
+class _EpochTimes(Callback):
+    """The shortest time from one epoch to the next: the first ones prepare what later ones use."""
+
+    shortest = math.inf
+
+    def __init__(self) -> None:
+        self._watch = Stopwatch()
+
+    def after_epoch(self, epochs: Sequence[Epoch]) -> None:
+        """Read the watch."""
+        self.shortest = min(self.shortest, self._watch.lap())
+
+
+class _LastState(Callback):
+    """Takes a snapshot of the last state, once a training has ended."""
+
+    snapshot: Snapshot | None = None
+
+    def __init__(self) -> None:
+        self._epoch: Epoch | None = None
+
+    def after_epoch(self, epochs: Sequence[Epoch]) -> None:
+        """Remember the epoch."""
+        self._epoch = epochs[-1]
+
+    def after_run(self, index: int, outcome: object) -> None:
+        """Take the snapshot."""
+        if self._epoch is not None:
+            self.snapshot = self._epoch.snapshot()

@@ -1,0 +1,43 @@
+"""Temperature scaling: class scores divided by one number, so that probabilities can be believed.
+
+From "On Calibration of Modern Neural Networks" (ICML 2017). It changes no prediction.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+# Beyond these a model knows nothing, or all; the loss hardly changes any more.
+_LOWEST, _HIGHEST = 0.05, 20.0
+_STEPS = 60
+
+
+@torch.no_grad()
+def temperature_of(logits: Tensor, y: Tensor) -> float:
+    """The temperature T at which softmax(logits / T) has the lowest loss on these nodes.
+
+    In 1 / T the loss is convex, so a bisection of its slope finds it. Without nodes it is 1.
+
+    Args:
+        logits: Class scores, shape (nodes, classes).
+        y: The true classes.
+    """
+    if not len(y):
+        return 1.0
+    scores = logits.double()
+    own = scores.gather(1, y.unsqueeze(1)).squeeze(1)
+    low, high = 1 / _HIGHEST, 1 / _LOWEST
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        expected = ((middle * scores).softmax(1) * scores).sum(1)
+        # The slope of the loss: what the scores are expected to be, less what they are.
+        if float((expected - own).mean()) > 0:
+            high = middle
+        else:
+            low = middle
+    return 2 / (low + high)
+
+
+def calibrated_loss(logits: Tensor, y: Tensor) -> float:
+    """The cross-entropy of these nodes at the temperature that suits them best."""
+    return float(F.cross_entropy(logits.double() / temperature_of(logits, y), y))

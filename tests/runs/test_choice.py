@@ -1,0 +1,188 @@
+import math
+
+import pytest
+import torch
+
+from akgnn.errors import FailedRunsError, InterruptedRunError, SettingsError
+from akgnn.runs import choice as module
+from akgnn.runs.choice import CANDIDATES, Tried, candidate_plans, choose, expected_seconds
+from akgnn.runs.folder import RunFolder
+from akgnn.runs.plan import RunPlan, RunSettings
+from akgnn.runs.train import train_run
+from akgnn.training.callbacks import Callback, StopWhen
+
+SMALL = {"epochs": 3, "hidden_channels": 4}
+
+
+class Watching(Callback):
+    def __init__(self):
+        self.seen = []
+
+    def after_epoch(self, epochs):
+        self.seen.extend(epoch.index for epoch in epochs)
+
+
+def plans_of(dataset="csbm:num_nodes=100", **changes):
+    def plan_of(model):
+        run = RunSettings(dataset=dataset, preset="any-graph", model=model)
+        return RunPlan.make(run, {**SMALL, **changes})
+
+    return candidate_plans(plan_of)
+
+
+def test_every_model_is_trained_without_test_nodes(monkeypatch):
+    seen = []
+
+    def spy(plan, data, **options):
+        seen.append((plan.run.model, data.split.test.numel()))
+        return train_run(plan, data, **options)
+
+    monkeypatch.setattr(module, "train_run", spy)
+    plans = plans_of()
+    choice = choose(plans, plans[0].load())
+    assert seen == [(model, 0) for model in CANDIDATES]
+    assert choice.chosen.plan in plans
+    assert choice.chosen.score == min(tried.score for tried in choice.tried)
+
+
+def test_edges_that_say_all_choose_a_model_that_sees_them():
+    plans = plans_of("csbm:num_nodes=300,homophily=0.95,signal=0.5", epochs=60, hidden_channels=16)
+    choice = choose(plans, plans[0].load())
+    mlp, *others = (tried.score for tried in choice.tried)
+    assert mlp > min(others)
+    assert choice.chosen.plan.run.model != "mlp"
+
+
+@pytest.mark.parametrize("kernel", ["paper", "signed"])
+def test_the_chosen_one_need_not_be_trained_again(tmp_path, kernel):
+    """Its state goes on where it ended: the same run, and no more epochs."""
+    run = RunSettings(dataset="csbm:num_nodes=100", preset="any-graph")
+    plans = [RunPlan.make(run, {**SMALL, "kernel": kernel, "num_layers": k}) for k in (1, 2)]
+    data = plans[0].load()
+    choice = choose(plans, data)
+    chosen = choice.chosen
+    assert [each.snapshot is not None for each in choice.tried] == [
+        each is chosen for each in choice.tried
+    ]
+    epochs = Watching()
+    anew = train_run(chosen.plan, data, RunFolder(tmp_path / "anew"))
+    again = train_run(
+        chosen.plan, data, RunFolder(tmp_path / "again"), callbacks=[epochs], start=chosen.snapshot
+    )
+    assert not epochs.seen
+    assert again.result.scores == anew.result.scores
+    assert again.result.history == anew.result.history
+    assert all(
+        torch.equal(one, other)
+        for one, other in zip(
+            again.model.state_dict().values(), anew.model.state_dict().values(), strict=True
+        )
+    )
+    lines = [(tmp_path / name / "epochs.jsonl").read_text() for name in ("anew", "again")]
+    assert lines[0] == lines[1]
+
+
+def test_a_folder_that_has_a_state_goes_before_the_choices(tmp_path):
+    plan = plans_of()[-1]
+    data = plan.load()
+    snapshot = choose([plan], data).chosen.snapshot
+    kept = train_run(plan, data, RunFolder(tmp_path / "run"))
+    again = train_run(plan, data, RunFolder(tmp_path / "run"), resume=True, start=snapshot)
+    assert again.result.to_dict() == kept.result.to_dict()
+
+
+def scored(monkeypatch, scores, stop_on="accuracy"):
+    """The choice where the models have these scores; an error where one is given instead."""
+
+    def give(plan, data, score, *rest):
+        value = scores[CANDIDATES.index(plan.run.model)]
+        return Tried(plan, error=value) if isinstance(value, str) else Tried(plan, value)
+
+    monkeypatch.setattr(module, "_try", give)
+    plans = plans_of("csbm:num_nodes=100,num_classes=2", stop_on=stop_on)
+    return choose(plans, plans[0].load())
+
+
+@pytest.mark.parametrize(
+    ("stop_on", "scores", "chosen", "why"),
+    [
+        (
+            "accuracy",
+            (0.7, 0.501, 0.6, 0.5),
+            "akgnn",
+            "akgnn (any-graph) has the lowest validation loss, 0.5000; next is gcn (any-graph) "
+            "with 0.5010.",
+        ),
+        ("loss", (0.5, 0.5, 0.6, 0.5), "mlp", "mlp (any-graph) has the lowest validation loss"),
+        (
+            "roc_auc",
+            (70.0, 90.0, 80.0, 60.0),
+            "gcn",
+            "gcn (any-graph) has the highest validation ROC-AUC, 90.0 %; next is appnp",
+        ),
+        ("loss", (0.7, "no", "no", "no"), "mlp", "0.7000; the others failed."),
+    ],
+)
+def test_the_best_score_decides(monkeypatch, stop_on, scores, chosen, why):
+    choice = scored(monkeypatch, scores, stop_on)
+    assert choice.chosen.plan.run.model == chosen
+    assert why in choice.why
+
+
+def test_a_model_that_fails_is_passed_over(monkeypatch):
+    plans = plans_of()
+
+    def give(plan, data, **options):
+        if plan.run.model in ("mlp", "akgnn"):
+            raise module.DivergedError("It diverged.")
+        return train_run(plan, data, **options)
+
+    monkeypatch.setattr(module, "train_run", give)
+    choice = choose(plans, plans[0].load())
+    assert choice.chosen.plan.run.model in ("gcn", "appnp")
+    assert math.isnan(choice.tried[0].score)
+    assert choice.tried[3].error == "It diverged."
+    assert expected_seconds(plans, plans[0].load()) > 0
+    failed = "It diverged."
+    with pytest.raises(
+        FailedRunsError, match=r"No model could be trained, the first: It diverged\."
+    ):
+        scored(monkeypatch, (failed, failed, failed, failed))
+
+
+def test_too_sure_a_model_is_judged_by_what_it_could_be():
+    """The loss is that at the best temperature, so it does not change with the size of scores."""
+    dataset = "csbm:num_nodes=300,homophily=0.8,signal=0.5"
+    plan = plans_of(dataset, epochs=40, hidden_channels=16)[1]
+    data = plan.load()
+    run = train_run(plan, data)
+    before = module._loss(run, data)
+    with torch.no_grad():
+        for parameter in run.model.layers[-1].parameters():
+            parameter.mul_(4)
+    assert module._loss(run, data) == pytest.approx(before, rel=1e-6)
+
+
+def test_stopping_ends_the_choice():
+    plans = plans_of()
+    with pytest.raises(InterruptedRunError):
+        choose(plans, plans[0].load(), callbacks=[StopWhen(lambda: True)])
+
+
+def test_callbacks_are_told_which_model_trains():
+    watching = Watching()
+    plans = plans_of()
+    choose(plans, plans[0].load(), callbacks=[watching])
+    assert list(dict.fromkeys(watching.seen)) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("preset", "changes", "message"),
+    [
+        ("any-graph", {"kernel": "signed"}, "For mlp: Unknown setting 'kernel'"),
+        ("searched", {}, "For mlp: Unknown preset 'searched'"),
+    ],
+)
+def test_settings_have_to_fit_every_model(preset, changes, message):
+    with pytest.raises(SettingsError, match=f"each of mlp, gcn, appnp, akgnn.* {message}"):
+        candidate_plans(lambda name: RunPlan.make(RunSettings(model=name, preset=preset), changes))
