@@ -8,9 +8,10 @@ BIN := .venv/bin
 train: .venv/run.stamp
 	$(BIN)/akgnn train
 
-# One process a core with one thread each: threads that fight for cores are far slower.
+# One process a core with one thread each: threads that fight for cores are far slower. Bytecode is
+# kept even where the environment asks for none: else every process compiles all modules anew.
 test: .venv/dev.stamp
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal
 
 check: .venv/dev.stamp
 	$(BIN)/ruff format --check .

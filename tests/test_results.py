@@ -15,8 +15,11 @@ from akgnn.report.speed_documents import plot_files
 from bench_data import full_record
 
 ROOT = Path(__file__).parents[1]
-CONTENTS = RecordStore(ROOT / "results").read()
-BENCHMARKS = read_records(ROOT / "results" / "bench")
+
+
+@pytest.fixture(scope="module")
+def benchmarks():
+    return read_records(ROOT / "results" / "bench")
 
 
 @pytest.fixture(scope="module")
@@ -42,13 +45,13 @@ def test_a_changed_number_would_be_seen(tool):
     assert tool.updated(text.replace(" ± ", " ± 9")) == text
 
 
-def test_every_plot_is_what_the_records_give_and_none_is_left_over(tool):
+def test_every_plot_is_what_the_records_give_and_none_is_left_over(tool, benchmarks):
     kept = {file: file.read_text(encoding="utf-8") for file in tool.PLOTS.glob("*")}
-    assert kept == {tool.PLOTS / name: text for name, text in plot_files(BENCHMARKS).items()}
+    assert kept == {tool.PLOTS / name: text for name, text in plot_files(benchmarks).items()}
 
 
-def test_all_benchmarks_can_be_read():
-    assert BENCHMARKS.skipped == ()
+def test_all_benchmarks_can_be_read(benchmarks):
+    assert benchmarks.skipped == ()
 
 
 def test_plots_follow_the_records(tool, tmp_path, monkeypatch):
@@ -71,18 +74,19 @@ def test_plots_follow_the_records(tool, tmp_path, monkeypatch):
 
 
 def test_all_records_can_be_read_and_none_failed():
-    assert CONTENTS.skipped == ()
-    assert [record.error for record in CONTENTS.records if record.error] == []
+    contents = RecordStore(ROOT / "results").read()
+    assert contents.skipped == ()
+    assert [record.error for record in contents.records if record.error] == []
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_every_cell_has_its_seeds_on_its_split(name):
+def test_every_cell_has_its_seeds_on_its_split(tool, name):
     fingerprints = {
         "cora": "public:76754223",
         "citeseer": "public:e00f197c",
         "pubmed": "public:c84f40d1",
     }
-    for result in collect(load_spec(name), CONTENTS.records):
+    for result in collect(load_spec(name), tool.records("results")):
         cell = result.cell
         # A cell that another experiment shares may have more.
         assert set(range(cell.row.seeds)) <= set(result.scores), (cell.row.label, cell.dataset)
@@ -99,10 +103,10 @@ def test_every_cell_has_its_seeds_on_its_split(name):
 @pytest.mark.parametrize(
     "file", sorted((ROOT / "results" / "search").glob("*.toml")), ids=lambda f: f.stem
 )
-def test_searches_did_not_see_the_test_nodes(file):
+def test_searches_did_not_see_the_test_nodes(tool, file):
     spec = read_spec(file)
     assert spec.is_search
-    results = collect(spec, RecordStore(ROOT / "results" / "search").read().records)
+    results = collect(spec, tool.records("results/search"))
     for result in results:
         assert result.finished, (result.cell.row.label, result.cell.dataset)
         assert all(

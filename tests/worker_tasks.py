@@ -1,4 +1,4 @@
-"""What worker processes do in the tests; they must be able to import it by its name."""
+"""What worker processes do in the tests, which must be able to import it, and a stand-in."""
 
 import os
 import signal
@@ -15,3 +15,11 @@ def double(task):
 
 def pause(task):
     time.sleep(60)
+
+
+def in_this_process(function, tasks, num_workers, should_stop=lambda: False):
+    """As `share_out`, without the seconds that a worker takes to start."""
+    for task in tasks:
+        yield task, function(task)
+        if should_stop():
+            return

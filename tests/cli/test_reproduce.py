@@ -11,6 +11,7 @@ import pytest
 from akgnn.cli.main import main
 from akgnn.experiments import SPECS
 from akgnn.experiments.store import RecordStore
+from worker_tasks import in_this_process
 
 SPEC = """title = "Small"
 about = "For the tests."
@@ -45,10 +46,7 @@ def start(spec, out, **options):
 
 
 def finish(spec, out):
-    process = start(spec, out)
-    stdout, stderr = process.communicate(timeout=300)
-    assert process.returncode == 0, stderr
-    return stdout
+    assert main(["reproduce", spec, "--out", str(out), "--jobs", "2"]) == 0
 
 
 def what_was_measured(out):
@@ -59,6 +57,12 @@ def what_was_measured(out):
     )
 
 
+@pytest.fixture
+def _no_workers(monkeypatch):
+    monkeypatch.setattr("akgnn.experiments.runner.share_out", in_this_process)
+
+
+@pytest.mark.usefixtures("_no_workers")
 def test_a_second_time_does_nothing_and_says_so(spec, tmp_path, capsys):
     out = str(tmp_path / "results")
     command = ["reproduce", spec, "--seeds", "1", "--out", out, "--jobs", "1"]
@@ -115,6 +119,7 @@ def test_a_request_to_stop_keeps_what_is_done_and_fails_nothing(spec, tmp_path, 
     assert all(record.is_finished for record in records)
 
 
+@pytest.mark.usefixtures("_no_workers")
 def test_skipped_lines_and_failed_runs_are_told(spec, tmp_path, capsys):
     out = tmp_path / "results"
     out.mkdir()

@@ -19,9 +19,10 @@ from akgnn.experiments.runner import (
 )
 from akgnn.experiments.spec_files import read_spec
 from akgnn.experiments.store import RecordStore
-from akgnn.experiments.workers import Death
+from akgnn.experiments.workers import Death, share_out
 from akgnn.machine import memory
 from akgnn.runs.plan import RunPlan, RunSettings
+from worker_tasks import in_this_process
 
 SPEC = """title = "Small"
 datasets = ["csbm:num_nodes=120"]
@@ -37,6 +38,11 @@ label = "GCN"
 model = "gcn"
 set = {{ epochs = 4, {more} }}
 """
+
+
+@pytest.fixture(autouse=True)
+def _no_workers(monkeypatch):
+    monkeypatch.setattr(runner, "share_out", in_this_process)
 
 
 @pytest.fixture
@@ -184,7 +190,8 @@ def test_what_cannot_be_stacked_or_differs_in_more_goes_alone(spec, tmp_path):
     assert all(len(batch) == 1 for batch in batches_of(tasks_of([read_spec(file)]), 1))
 
 
-def test_records_say_how_many_trained_side_by_side(spec, tmp_path):
+def test_records_of_workers_say_how_many_trained_side_by_side(spec, tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "share_out", share_out)
     records = run(spec(), RecordStore(tmp_path / "results"))
     assert [record.environment["side_by_side"] for record in records] == [3] * 6
     assert all(record.seconds > 0 for record in records)

@@ -95,12 +95,19 @@ def compare(
         torch.testing.assert_close(one.cpu().double(), other, rtol=0, atol=tolerance * scale)
 
 
-@pytest.mark.parametrize("recompute", [False, True])
-@pytest.mark.parametrize("drops", [False, True])
-@pytest.mark.parametrize(("form", "readout"), list(itertools.product(FORMS, READOUTS)))
+# Any three of these four together; the interpreter is too slow for all of them.
+CHAINS = [
+    (form, readout, drops, (FORMS.index(form) + READOUTS.index(readout) + drops) % 2 == 1)
+    for form, readout, drops in itertools.product(FORMS, READOUTS, [False, True])
+]
+
+
+@pytest.mark.parametrize(("form", "readout", "drops", "recompute"), CHAINS)
 def test_a_chain_follows_the_specification(form, readout, drops, recompute):
-    graph = random_graph(0, num_edges=40, directed=form == "row")
-    assert graph.adjacency.pattern.segments is not None
+    is_directed = form == "row"
+    graph = random_graph(0, num_edges=24 if is_directed else 20, directed=is_directed)
+    for adjacency in (graph.adjacency, graph.transpose.adjacency):
+        assert adjacency.pattern.segments is not None
     compare(graph, inputs_for(graph), form, readout=readout, drops=drops, recompute=recompute)
 
 
@@ -108,7 +115,7 @@ def test_a_chain_follows_the_specification(form, readout, drops, recompute):
 @pytest.mark.parametrize("groups", [1, 2, 3])
 def test_weighted_edges_and_groups(form, groups):
     graph = random_graph(1, weighted=True, directed=form == "row")
-    compare(graph, inputs_for(graph, groups=groups), form, drops=True)
+    compare(graph, inputs_for(graph, groups=groups, layers=2), form, drops=True)
 
 
 @pytest.mark.parametrize("channels", [1, 3, 7, 16, 33, 64, 130])
@@ -145,7 +152,7 @@ def test_bfloat16_is_stored_and_float32_added(form):
 )
 @pytest.mark.parametrize("form", FORMS)
 def test_awkward_graphs(graph, form):
-    compare(graph, inputs_for(graph), form, drops=True)
+    compare(graph, inputs_for(graph, layers=2), form, drops=True)
 
 
 @pytest.mark.parametrize(("a", "w"), [(0.0, 1.0), (0.7, 0.0), (0.0, 0.0), (1e6, -1.0), (0.0, -2.0)])
@@ -177,7 +184,7 @@ def test_a_step_is_the_composed_step(form):
 
 def test_twice_is_bitwise_the_same():
     graph = random_graph(6).to(DEVICE)
-    inputs = [x.float().to(DEVICE) for x in inputs_for(graph)]
+    inputs = [x.float().to(DEVICE) for x in inputs_for(graph, layers=2)]
     grad = torch.randn_like(inputs[0])
     first, second = (
         gradients(lambda h, a, w: chain(graph, h, a, w, "sym", readout="sum"), inputs, grad)
@@ -189,7 +196,7 @@ def test_twice_is_bitwise_the_same():
 @pytest.mark.parametrize("readout", READOUTS)
 def test_a_second_backward_pass_is_refused_rather_than_wrong(readout):
     graph = random_graph(7).to(DEVICE)
-    h, a, w = (x.float().to(DEVICE).requires_grad_() for x in inputs_for(graph))
+    h, a, w = (x.float().to(DEVICE).requires_grad_() for x in inputs_for(graph, layers=2))
     out = chain(graph, h, a, w, "sym", readout=readout)
     out.sum().backward(retain_graph=True)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
@@ -198,7 +205,7 @@ def test_a_second_backward_pass_is_refused_rather_than_wrong(readout):
 
 def test_only_what_learns_has_gradients():
     graph = random_graph(8).to(DEVICE)
-    h, a, w = (x.float().to(DEVICE) for x in inputs_for(graph))
+    h, a, w = (x.float().to(DEVICE) for x in inputs_for(graph, layers=2))
     fixed = gradients(lambda h: chain(graph, h, a, w, "sym", readout="sum"), [h], h)
     learned = gradients(lambda h, a, w: chain(graph, h, a, w, "sym", readout="sum"), [h, a, w], h)
     torch.testing.assert_close(fixed, learned[:2])

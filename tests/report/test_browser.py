@@ -49,32 +49,60 @@ def files(
     return folder
 
 
+class Tab:
+    """A tab for one page; the second time the browser opens a page there, it knows its scripts."""
+
+    def __init__(self, browser, file):
+        self.context = browser.new_context(offline=True)
+        self.page, self.file, self.trouble = self.context.new_page(), file, []
+        self.page.on("console", lambda message: self.trouble.append(message.text))
+        self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
+        self.page.on("request", self.note_request)
+
+    def note_request(self, request):
+        if not request.url.startswith(("file:", "about:")):
+            self.trouble.append(request.url)
+
+    def open(self, width, scheme):
+        """The page as somebody sees it who has never been there."""
+        self.page.set_viewport_size({"width": width, "height": 800})
+        self.page.emulate_media(color_scheme=scheme)
+        self.page.goto(self.file.as_uri())
+        self.page.wait_for_function("document.querySelectorAll('.chart .main-svg').length > 0")
+        return self.page
+
+    def leave(self):
+        """Forget what the page has kept. An empty page between keeps forms from being restored."""
+        self.page.evaluate("localStorage.clear()")
+        self.page.goto("about:blank")
+
+
+@pytest.fixture(scope="module")
+def tabs(browser, files):
+    tabs = {name: Tab(browser, files / f"{name}.html") for name in PAGES}
+    yield tabs
+    for tab in tabs.values():
+        tab.context.close()
+        assert tab.trouble == []
+
+
 @pytest.fixture
-def visit(browser, files):
+def visit(tabs):
     """Opens a page offline; afterwards nothing may have gone wrong or been asked for."""
-    contexts, trouble = [], []
+    visited = []
 
     def opened(name, *, width=1280, scheme="light"):
-        context = browser.new_context(
-            viewport={"width": width, "height": 800}, color_scheme=scheme, offline=True
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: trouble.append(message.text))
-        page.on("pageerror", lambda error: trouble.append(str(error)))
-        page.on(
-            "request",
-            lambda request: (
-                None if request.url.startswith("file:") else trouble.append(request.url)
-            ),
-        )
-        page.goto((files / f"{name}.html").as_uri())
-        page.wait_for_function("document.querySelectorAll('.chart .main-svg').length > 0")
-        return page
+        if tabs[name] in visited:
+            tabs[name].leave()
+        visited.append(tabs[name])
+        return tabs[name].open(width, scheme)
 
     yield opened
-    for context in contexts:
-        context.close()
+    trouble = []
+    for tab in set(visited):
+        tab.leave()
+        trouble += tab.trouble
+        tab.trouble.clear()
     assert trouble == []
 
 
