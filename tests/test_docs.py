@@ -59,7 +59,7 @@ def test_a_node_is_explained_by_us_and_by_pyg(capsys):
 
 def test_the_estimator_does_as_its_page_says(tmp_path, monkeypatch, capsys):
     text = (DOCS / "estimator.md").read_text(encoding="utf-8")
-    joining, crossing, keeping = re.findall(r"```python\n(.*?)```", text, flags=re.S)
+    joining, framing, crossing, keeping = re.findall(r"```python\n(.*?)```", text, flags=re.S)
     names: dict[str, Any] = {}
     exec(compile(joining, "estimator.md", "exec"), names)
     sides = [side for _, side in names["club"].nodes(data="club")]
@@ -68,6 +68,10 @@ def test_the_estimator_does_as_its_page_says(tmp_path, monkeypatch, capsys):
     exec(compile(keeping, "estimator.md", "exec"), names)
     assert names["clf"].score(names["X"], sides) == 33 / 34
     capsys.readouterr()
+    exec(compile(framing, "estimator.md", "exec"), names)
+    printed = capsys.readouterr().out
+    assert "1 number scaled" in printed
+    assert "['baker' 'dealer' 'baker'] ['baker' 'dealer' 'baker']" in printed
     exec(compile(crossing, "estimator.md", "exec"), names)
     assert float(capsys.readouterr().out) > 0.9
 

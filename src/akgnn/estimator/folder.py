@@ -25,6 +25,7 @@ from akgnn.csr import CSR
 from akgnn.errors import CheckpointError, RunFolderError, SettingsError
 from akgnn.estimator.arguments import plain_arguments
 from akgnn.estimator.fitted import Fitted
+from akgnn.estimator.frames import column_names
 from akgnn.estimator.inputs import Scaling, as_features
 from akgnn.estimator.labels import printable_name
 from akgnn.estimator.neighbours import Neighbours
@@ -44,7 +45,7 @@ Tensors = dict[str, Tensor]
 # The file and the format of estimators from before they were kept as runs are.
 _OLD_FILE, _OLD_FORMAT = "estimator.json", "akgnn-estimator-1"
 # Arguments that estimators from before do not have.
-_LATER_ARGUMENTS = ("class_weight",)
+_LATER_ARGUMENTS = ("class_weight", "prepare")
 # What classes may be, beside text.
 _NUMBERS = frozenset(
     ["bool", "float32", "float64"]
@@ -62,6 +63,7 @@ class _Content:
         feature_names: Names of the columns, if they had any.
         metric: Which rows are near, where there was no graph.
         rows: Fingerprint of the training table that came with a graph.
+        num_columns: Number of columns, where features were made of them.
     """
 
     arguments: dict[str, Any]
@@ -69,6 +71,7 @@ class _Content:
     feature_names: Any
     metric: str | None
     rows: str | None
+    num_columns: int | None = None
 
 
 def write_estimator(path: Path, estimator: "AKGNNClassifier") -> None:
@@ -156,6 +159,7 @@ def _described(estimator: "AKGNNClassifier") -> dict[str, Any]:
         "feature_names": None if names is None else names.tolist(),
         "metric": None if fitted.neighbours is None else fitted.neighbours.metric,
         "rows": fitted.rows,
+        "num_columns": estimator.n_features_in_ if fitted.is_prepared else None,
     }
 
 
@@ -192,13 +196,26 @@ def _restored(
     if len(estimator.classes_) != len(run.facts.class_names):
         raise ValueError("the classes are not as many as the model's")
     estimator.n_features_in_ = run.facts.num_features
+    if content.num_columns is not None:
+        estimator.n_features_in_ = content.num_columns
     if content.feature_names is not None:
         names = [_plain_text(name) for name in content.feature_names]
         if len(names) != estimator.n_features_in_:
             raise ValueError(f"{len(names)} names for {estimator.n_features_in_} features")
         estimator.feature_names_in_ = np.array(names, dtype=object)
+    if content.num_columns is not None:
+        _check_recipe(run, column_names(content.num_columns, content.feature_names))
     estimator.set_fitted(_parse_fitted(content, own, run))
     return estimator
+
+
+def _check_recipe(run: Run, names: list[str]) -> None:
+    """Refuse a recipe that does not lead from these columns to the features of the model."""
+    recipe = run.facts.recipe
+    if recipe is None or not recipe.columns or not set(recipe.column_names) <= set(names):
+        raise ValueError("the recipe does not fit the columns")
+    if len(recipe.feature_names) != run.facts.num_features:
+        raise ValueError("the recipe does not fit the features")
 
 
 def _parse_fitted(content: _Content, tensors: Tensors, run: Run) -> Fitted:
@@ -224,7 +241,7 @@ def _parse_fitted(content: _Content, tensors: Tensors, run: Run) -> Fitted:
         neighbours.graph()
     if "graph/rowptr" in tensors:
         graph = Graph(_parse_matrix("graph", tensors))
-    return Fitted(run, scaling, neighbours, graph, content.rows)
+    return Fitted(run, scaling, neighbours, graph, content.rows, content.num_columns is not None)
 
 
 def _read_old(path: Path) -> tuple[dict[str, Any], Tensors]:

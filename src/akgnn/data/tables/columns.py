@@ -98,11 +98,6 @@ def feature_columns(nodes: TableSource, patterns: str, taken: Mapping[str, str])
     return [name for name in _matching(nodes.columns, wanted) if name not in left_out]
 
 
-def without_column(name: str) -> str:
-    """The setting that leaves a column out of the features, for a message."""
-    return f"`columns={f'!{name}'!r}`"
-
-
 def listed(names: Sequence[str], most: int = 12) -> str:
     """The first names, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
