@@ -67,10 +67,32 @@ def test_a_data_set_beside_tables_is_refused():
         decide_plan({"dataset": "cora"}, TABLES, None, {})
 
 
-@pytest.mark.parametrize(("present", "missing"), [("nodes", "--edges"), ("edges", "--nodes")])
-def test_one_table_alone_is_refused(present, missing):
-    with pytest.raises(SettingsError, match=f"need --nodes and --edges; {missing} is missing"):
-        table_settings({present: "a.csv"}, {})
+def test_edges_alone_are_refused():
+    with pytest.raises(SettingsError, match="Your own tables need --nodes"):
+        table_settings({"edges": "a.csv"}, {})
+
+
+@pytest.mark.parametrize("config", [{}, {"edges": ""}, {"edges": []}])
+def test_nodes_alone_have_no_edges(config):
+    assert table_settings({"nodes": "a.csv"}, config).has_no_edges
+    assert not table_settings({"nodes": "a.csv", "edges": ["b.csv"]}, config).has_no_edges
+
+
+@pytest.mark.parametrize(
+    ("run", "preset", "direction"),
+    [
+        ({}, "nearest-neighbours", "kept"),
+        ({"direction": "symmetrised"}, "nearest-neighbours", "symmetrised"),
+        ({"preset": "nearest-neighbours"}, "nearest-neighbours", "kept"),
+        ({"preset": "any-graph"}, "any-graph", "symmetrised"),
+        # Only akgnn has settings for nearest rows.
+        ({"model": "gcn"}, "any-graph", "symmetrised"),
+        ({"model": "sgc"}, "paper", "symmetrised"),
+    ],
+)
+def test_without_edges_the_preset_is_that_of_nearest_rows(run, preset, direction):
+    plan = decide_plan(run, {"nodes": "a.csv"}, None, {})
+    assert (plan.run.preset, plan.run.direction) == (preset, direction)
 
 
 def test_without_tables_there_are_no_settings_of_tables():

@@ -25,7 +25,9 @@ def _table(text: str, *names: str) -> Any:
 
 Dataset = Annotated[str | None, typer.Option(help="Data set; `akgnn datasets` lists them.  [cora]")]
 Nodes = Annotated[Path | None, _table("File of nodes: CSV, TSV, Parquet, JSON lines.")]
-Edges = Annotated[list[Path] | None, _table("File of edges; repeatable.")]
+Edges = Annotated[
+    list[Path] | None, _table("File of edges; repeatable.  [each row to its nearest rows]")
+]
 Label = Annotated[str | None, _table("Column of classes, empty where unknown.  [label]")]
 Id = Annotated[str | None, _table("Column of ids.  [id, else the first]", "--id")]
 Source = Annotated[str | None, _table("Column where an edge starts.  [the first]")]
@@ -40,6 +42,9 @@ Standardise = Annotated[
 ]
 Missing = Annotated[str | None, _table("Missing values: fill or refuse.  [fill]")]
 UnknownIds = Annotated[str | None, _table("Edges to ids without a node: refuse or drop.  [refuse]")]
+Neighbours = Annotated[
+    int | None, _table("Nearest rows that each is linked to, without --edges.  [10]")
+]
 Config = Annotated[Path | None, typer.Option(help="Settings file; `akgnn init` writes one.")]
 Split = Annotated[
     str | None,
@@ -131,10 +136,10 @@ def table_settings(options: Mapping[str, Any], config: Mapping[str, Any]) -> "Ta
     values = {**config, **_with_paths(options)}
     if not values:
         return None
-    for name in ("nodes", "edges"):
-        if not values.get(name):
-            raise SettingsError(f"Your own tables need --nodes and --edges; --{name} is missing.")
-    return TableSettings.from_mapping(values)
+    if not values.get("nodes"):
+        raise SettingsError("Your own tables need --nodes, the file of the nodes.")
+    # Without edges rows are linked to their nearest rows.
+    return TableSettings.from_mapping({**values, "edges": values.get("edges") or ()})
 
 
 def _with_paths(options: Mapping[str, Any]) -> dict[str, Any]:

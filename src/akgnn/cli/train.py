@@ -60,6 +60,7 @@ def train(
     standardise: options.Standardise = None,
     missing: options.Missing = None,
     unknown_ids: options.UnknownIds = None,
+    neighbours: options.Neighbours = None,
     config: options.Config = None,
     split: options.Split = None,
     split_seed: options.SplitSeed = None,

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from akgnn.data.neighbours import Neighbours
 from akgnn.data.node_data import NodeData
 from akgnn.data.splits import split_for_validation
 from akgnn.errors import DataError, MissingExtraError
@@ -59,7 +60,7 @@ from akgnn.estimator.labels import (
     plain_labels,
     printable_name,
 )
-from akgnn.estimator.neighbours import Neighbours
+from akgnn.estimator.neighbours import ByMetric
 from akgnn.graph import Graph
 
 if TYPE_CHECKING:
@@ -308,7 +309,7 @@ class AKGNNClassifier(
         x, scaling = scaled(given, standardize, has_graph=graph is not None)
         parts: dict[str, Any] = {"scaling": scaling, "is_prepared": recipe is not None}
         if graph is None:
-            neighbours = Neighbours.build(x, options.n_neighbors, options.metric)
+            neighbours = Neighbours.build(x, options.n_neighbors, ByMetric(options.metric))
             parts["neighbours"], seen = neighbours, neighbours.graph()
         else:
             seen = undirected_if_needed(as_graph(graph, given.shape[0]), preset)

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from akgnn.csr import CSR
+from akgnn.data.neighbours import Neighbours
 from akgnn.data.node_data import NodeData
 from akgnn.errors import DataError
 from akgnn.estimator.inputs import Scaling, as_features, as_graph, fingerprint
-from akgnn.estimator.neighbours import Neighbours
 from akgnn.graph import Graph
 from akgnn.runs.plan import Preset
 from akgnn.runs.run import Run

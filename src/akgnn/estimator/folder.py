@@ -21,20 +21,21 @@ from scipy import sparse
 from torch import Tensor
 
 from akgnn.codec import from_json, integer, printable_text, reading
-from akgnn.csr import CSR
+from akgnn.data.neighbours import Neighbours
 from akgnn.errors import CheckpointError, RunFolderError, SettingsError
 from akgnn.estimator.arguments import plain_arguments
 from akgnn.estimator.fitted import Fitted
 from akgnn.estimator.frames import column_names
 from akgnn.estimator.inputs import Scaling, as_features
 from akgnn.estimator.labels import printable_name
-from akgnn.estimator.neighbours import Neighbours
+from akgnn.estimator.neighbours import ByMetric
 from akgnn.files import read_json
 from akgnn.graph import Graph
 from akgnn.machine.provenance import versions
 from akgnn.models.akgnn import AKGNN
 from akgnn.runs.folder import FINAL_WEIGHTS, RUN_FILE, RunFolder, read_tensors
 from akgnn.runs.plan import default_settings
+from akgnn.runs.rows import feature_tensors, parse_matrix
 from akgnn.runs.run import EXTRA_TENSORS, Run, read_run
 
 if TYPE_CHECKING:
@@ -157,10 +158,15 @@ def _described(estimator: "AKGNNClassifier") -> dict[str, Any]:
         "arguments": arguments,
         "classes": {"kind": _kind(estimator.classes_), "labels": estimator.classes_.tolist()},
         "feature_names": None if names is None else names.tolist(),
-        "metric": None if fitted.neighbours is None else fitted.neighbours.metric,
+        "metric": _metric(fitted),
         "rows": fitted.rows,
         "num_columns": estimator.n_features_in_ if fitted.is_prepared else None,
     }
+
+
+def _metric(fitted: Fitted) -> str | None:
+    search = None if fitted.neighbours is None else fitted.neighbours.search
+    return search.metric if isinstance(search, ByMetric) else None
 
 
 def _tensors(fitted: Fitted) -> Tensors:
@@ -171,9 +177,9 @@ def _tensors(fitted: Fitted) -> Tensors:
     if fitted.neighbours is not None:
         tensors["nearest"] = torch.tensor(fitted.neighbours.nearest)
         table = as_features(fitted.neighbours.rows, torch.float64)
-        tensors |= _matrix_tensors("table", table) if isinstance(table, CSR) else {"table": table}
+        tensors |= feature_tensors("table", table)
     if fitted.graph is not None:
-        tensors |= _matrix_tensors("graph", fitted.graph.adjacency)
+        tensors |= feature_tensors("graph", fitted.graph.adjacency)
     return tensors
 
 
@@ -236,11 +242,11 @@ def _parse_fitted(content: _Content, tensors: Tensors, run: Run) -> Fitted:
             raise ValueError("the training table does not fit the features")
         if nearest.ndim != 2 or not nearest.shape[1] < len(nearest) == rows.shape[0]:
             raise ValueError("the neighbours do not fit the training table")
-        neighbours = Neighbours(rows, nearest, content.metric)
+        neighbours = Neighbours(rows, nearest, ByMetric(content.metric))
         # Checks that the neighbours are rows of the table.
         neighbours.graph()
     if "graph/rowptr" in tensors:
-        graph = Graph(_parse_matrix("graph", tensors))
+        graph = Graph(parse_matrix("graph", tensors))
     return Fitted(run, scaling, neighbours, graph, content.rows, content.num_columns is not None)
 
 
@@ -337,26 +343,12 @@ def _plain_text(value: Any) -> str:
 def _parse_table(tensors: Tensors) -> Any:
     if "table" in tensors:
         return _array(tensors["table"], torch.float64)
-    matrix = _parse_matrix("table", tensors)
+    matrix = parse_matrix("table", tensors)
     pattern = matrix.pattern
     if matrix.value is None or matrix.value.dtype != torch.float64:
         raise ValueError("the training table must hold float64")
     parts = matrix.value.numpy(), pattern.col.numpy(), pattern.rowptr.numpy()
     return sparse.csr_array(parts, shape=matrix.shape)
-
-
-def _matrix_tensors(name: str, matrix: CSR) -> Tensors:
-    pattern = matrix.pattern
-    parts = {"rowptr": pattern.rowptr, "col": pattern.col, "shape": torch.tensor(matrix.shape)}
-    if matrix.value is not None:
-        parts["value"] = matrix.value
-    return {f"{name}/{part}": tensor for part, tensor in parts.items()}
-
-
-def _parse_matrix(name: str, tensors: Tensors) -> CSR:
-    rows, columns = (integer(size) for size in tensors[f"{name}/shape"].tolist())
-    rowptr, col = tensors[f"{name}/rowptr"], tensors[f"{name}/col"]
-    return CSR.from_arrays(rowptr, col, tensors.get(f"{name}/value"), (rows, columns))
 
 
 def _array(tensor: Tensor, dtype: torch.dtype) -> NDArray[Any]:

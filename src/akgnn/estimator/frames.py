@@ -5,11 +5,7 @@ from dataclasses import replace
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from scipy import sparse
-from torch import Tensor
-
-from akgnn.csr import CSR
+from akgnn.data.transforms import as_rows
 from akgnn.errors import DataError
 
 if TYPE_CHECKING:
@@ -44,12 +40,12 @@ def learn_rows(x: Any, names: Sequence[str], *, standardise: bool) -> tuple[Any,
     raw = build_features(recipe, typed, None)
     if normalises_rows(raw, "auto", recipe, by_kind=True):
         recipe = replace(recipe, normalise_rows=True)
-    return _as_rows(recipe.finish(raw)), recipe
+    return as_rows(recipe.finish(raw)), recipe
 
 
 def rows_of(x: Any, names: Sequence[str], recipe: "FeatureRecipe") -> Any:
     """The features of another DataFrame with the same columns, made as the recipe says."""
-    return _as_rows(recipe.apply(_table(x, names), None))
+    return as_rows(recipe.apply(_table(x, names), None))
 
 
 def column_names(number: int, names: Any) -> list[str]:
@@ -101,11 +97,3 @@ def _table(x: Any, names: Sequence[str]) -> "Table":
     if not len(table):
         raise DataError("X has columns but no rows.")
     return replace(table, without=lambda name: f"X.drop(columns={name!r})")
-
-
-def _as_rows(x: Tensor | CSR) -> Any:
-    if isinstance(x, Tensor):
-        return x.numpy()
-    pattern = x.pattern
-    value = np.ones(x.num_entries, np.float32) if x.value is None else x.value.numpy()
-    return sparse.csr_array((value, pattern.col.numpy(), pattern.rowptr.numpy()), shape=x.shape)

@@ -28,6 +28,7 @@ TABLES = "tables"
 """The name of the data where they are tables of one's own."""
 _SEARCH = "search"
 _ANY_GRAPH, _MIXED_COLUMNS = "any-graph", "mixed-columns"
+_NEAREST = "nearest-neighbours"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +155,8 @@ class RunPlan:
                 raise SettingsError("Name a data set or tables of your own (`nodes`), not both.")
             run["dataset"] = TABLES
         model = str(run.get("model", RunSettings().model))
+        if tables is not None and tables.has_no_edges:
+            run = _for_nearest_rows(run, model)
         is_open = tables is not None and "preset" not in run
         if is_open:
             run["preset"] = preset_for_own_tables(model)
@@ -272,6 +275,16 @@ def preset_for_own_tables(model: str) -> str:
     """The preset for a graph of which nothing is known, where the model has one."""
     presets = list_presets(model)
     return _ANY_GRAPH if _ANY_GRAPH in presets else next(iter(presets))
+
+
+def _for_nearest_rows(run: dict[str, Any], model: str) -> dict[str, Any]:
+    """Values of a run on rows that are linked to their nearest rows, with what was left open.
+
+    Its preset takes in from the nearest rows of a row, and not from those that it is near to.
+    """
+    if "preset" not in run and _NEAREST in list_presets(model):
+        run = {**run, "preset": _NEAREST}
+    return {"direction": "kept", **run} if run.get("preset") == _NEAREST else run
 
 
 def search_table(model: str) -> dict[str, Any]:
