@@ -312,3 +312,25 @@ def test_without_edges_rows_are_linked_to_their_nearest(folder, tmp_path, capsys
     asked = ["--nodes", str(part), "--edges", str(folder / "edges.csv")]
     assert main(["predict", str(run), *asked]) == 2
     assert "Leave --edges out." in capsys.readouterr().err
+
+
+def test_weights_and_directions_are_used_when_asked_for(folder, tmp_path, capsys):
+    edges = tmp_path / "links.csv"
+    lines = (folder / "edges.csv").read_text().splitlines()
+    rows = [f"{line},{1 + number % 3}" for number, line in enumerate(lines[1:])]
+    edges.write_text("\n".join([f"{lines[0]},weight", *rows]) + "\n")
+    few = ["--set", "epochs=3", "--set", "hidden_channels=4"]
+    given = ["--nodes", str(folder / "nodes.csv"), "--edges", str(edges), *columns(), *few]
+    assert main(["train", *given, "--json"]) == 0
+    plain, said = capsys.readouterr()
+    assert said == "akgnn: Every edge weighs 1; --weight weight takes the weights of that column.\n"
+    assert main(["train", *given, "--weight", "weight", "--json"]) == 0
+    weighted, said = capsys.readouterr()
+    assert said == ""
+    assert json.loads(plain)["test_log_loss"] != json.loads(weighted)["test_log_loss"]
+    run = tmp_path / "run"
+    assert main(["train", *given, "--direction", "kept", "--out", str(run)]) == 0
+    assert main(["inspect", str(run), "--json"]) == 0
+    out = capsys.readouterr().out
+    layers = json.loads(out[out.index("{") :])["layers"]
+    assert {layer["direction"] for layer in layers} == {"in", "out"}

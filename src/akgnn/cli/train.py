@@ -154,7 +154,7 @@ def train(
     data = load_data(plan, data_root, place, force=force)
     choice = _choose(candidates, data) if candidates else None
     plan = (plan if choice is None else choice.chosen.plan).suited_to(data)
-    if (hint := options.scale_hint(data)) is not None:
+    for hint in options.hints(data):
         complain(hint)
     plans = [plan] if several is None else [plan.with_seed(number) for number in several]
     plans = plans if folds is None else fold_plans(plan, folds)

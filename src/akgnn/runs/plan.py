@@ -160,6 +160,7 @@ class RunPlan:
         is_open = tables is not None and "preset" not in run
         if is_open:
             run["preset"] = preset_for_own_tables(model)
+            changes = {**_for_direction(run, model, by_kind), **(changes or {})}
         plan = cls.make(RunSettings.from_mapping(run), changes, by_kind=by_kind, tables=tables)
         if not is_open or _MIXED_COLUMNS not in list_presets(model):
             return plan
@@ -275,6 +276,17 @@ def preset_for_own_tables(model: str) -> str:
     """The preset for a graph of which nothing is known, where the model has one."""
     presets = list_presets(model)
     return _ANY_GRAPH if _ANY_GRAPH in presets else next(iter(presets))
+
+
+def _for_direction(
+    run: Mapping[str, Any], model: str, by_kind: Mapping[str, Mapping[str, Any]] | None
+) -> dict[str, Any]:
+    """What directions that are kept ask of the preset: in- and out-neighbours apart."""
+    named = (by_kind or {}).get("model", {})
+    has_form = "normalisation" in default_settings(model).model.names()
+    if run.get("direction") != "kept" or not has_form or "normalisation" in named:
+        return {}
+    return {"normalisation": "directed"}
 
 
 def _for_nearest_rows(run: dict[str, Any], model: str) -> dict[str, Any]:
