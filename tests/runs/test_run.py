@@ -232,6 +232,11 @@ def test_predictions_are_written_as_csv(tmp_path):
         PREDICTIONS.to_csv(tmp_path / "nowhere" / "out.csv")
 
 
+def test_predictions_are_found_by_id():
+    assert PREDICTIONS.by_id == {0: "bio, chem", 1: "art"}
+    assert replace(PREDICTIONS, ids=["a", 7]).by_id == {"a": "bio, chem", 7: "art"}
+
+
 def test_predictions_are_plain_json():
     content = json.loads(json.dumps(replace(PREDICTIONS, ids=["a", 7]).to_dict()))
     assert content["id"] == ["a", 7]

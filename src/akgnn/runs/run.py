@@ -129,6 +129,12 @@ class Predictions:
         """The likeliest class of every node."""
         return [self.class_names[index] for index in self.probability.argmax(1).tolist()]
 
+    @property
+    def by_id(self) -> dict[Any, str]:
+        """The likeliest class of every node, by its id or number."""
+        nodes: Sequence[Any] = range(len(self)) if self.ids is None else self.ids
+        return dict(zip(nodes, self.labels, strict=True))
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it."""
         ids = {} if self.ids is None else {"id": list(self.ids)}
