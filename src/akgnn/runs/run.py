@@ -307,7 +307,9 @@ class Run:
         y = torch.full((asked.graph.num_nodes,), -1)
         nodes, tables = self.tables[0], self.plan.tables
         # Without the tables of training the new nodes stand by themselves, as their graph does.
-        if nodes is not None or (tables is not None and Path(tables.nodes).is_file()):
+        if asked.y is not None:
+            y = asked.y
+        elif nodes is not None or (tables is not None and Path(tables.nodes).is_file()):
             data = self._load(None)
             train = data.split.train
             known: Any = data.ids
@@ -377,7 +379,7 @@ class Run:
 
     def _training_rows(self, settings: TableSettings, recipe: FeatureRecipe) -> Any:
         """The rows of training: of its table, or those that the folder keeps."""
-        from akgnn.data.tables.nearest import TrainingRows, training_rows
+        from akgnn.data.tables.nearest import training_rows
 
         if self.tables[0] is not None:
             return training_rows(settings, recipe, self.tables[0])
@@ -385,9 +387,9 @@ class Run:
             tensors = self.folder.read_weights(self.folder.read())
             with reading(self.folder.path):
                 own = {name.removeprefix(EXTRA_TENSORS): tensor for name, tensor in tensors.items()}
-                x = kept_rows(own, len(recipe.feature_names))
-            if x is not None:
-                return TrainingRows(x)
+                rows = kept_rows(own, len(recipe.feature_names), self.num_classes)
+            if rows is not None:
+                return rows
         return training_rows(settings, recipe, settings.nodes)
 
     @property

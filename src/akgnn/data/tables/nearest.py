@@ -34,10 +34,12 @@ class TrainingRows:
     Attributes:
         x: Their features, as the model takes them.
         ids: Their ids; None where they are not known any more.
+        y: Classes of those that trained, -1 for others; None where they are not at hand.
     """
 
     x: Tensor | CSR
     ids: pa.ChunkedArray | None = None
+    y: Tensor | None = None
 
 
 def known_ids(opened: TableSource, settings: TableSettings) -> TableSettings:
@@ -109,6 +111,7 @@ def read_near(
         ids=output_ids(new.table, new.id_name),
         rows=torch.arange(first, rows.shape[0]),
         graph_ids=joined_ids(ids, new.ids),
+        y=None if training.y is None else torch.cat([training.y, torch.full((len(new.ids),), -1)]),
     )
 
 

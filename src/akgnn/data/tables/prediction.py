@@ -43,6 +43,7 @@ class PredictionData:
         ids: Ids of the nodes that wait, a pyarrow array of the type in the table.
         rows: Positions of those nodes in the graph.
         graph_ids: Ids of all nodes of the graph, as text or integers.
+        y: Classes of the training nodes among them, -1 for others; None where they are not at hand.
     """
 
     x: Tensor | CSR
@@ -50,6 +51,7 @@ class PredictionData:
     ids: pa.ChunkedArray
     rows: Tensor
     graph_ids: pa.ChunkedArray
+    y: Tensor | None = None
 
     @property
     def num_alone(self) -> int:

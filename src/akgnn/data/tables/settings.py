@@ -57,7 +57,7 @@ class TableSettings(Settings):
     standardise: bool = False
     missing: Missing = "fill"
     unknown_ids: UnknownIds = "refuse"
-    neighbours: int = count(10)
+    neighbours: int = count(10, most=1000)
 
     @property
     def has_no_edges(self) -> bool:
