@@ -1,11 +1,14 @@
 """The examples in docs/ run."""
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
+import akgnn
 from akgnn.layers.kernels import KERNELS
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -46,6 +49,30 @@ def test_the_example_with_own_tables_runs(capsys):
     assert "41 " in printed
 
 
+def test_every_library_gets_from_data_to_predictions_in_five_lines(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    few = {"epochs": 20, "several_starts": False}
+    monkeypatch.setattr(akgnn, "train", partial(akgnn.train, settings=few))
+    ids = [f"p{k}" for k in range(40)]
+    people = {"id": ids, "team": ["red"] * 20 + ["blue"] * 20, "age": range(40), "city": "Oslo"}
+    pd.DataFrame(people).to_csv("people.csv", index=False)
+    pd.DataFrame({"source": ids[1:], "target": ids[:-1]}).to_csv("friends.csv", index=False)
+    text = (DOCS / "own-data.md").read_text(encoding="utf-8")
+    text = text.partition("## In five lines")[2].partition("\n## ")[0]
+    names: dict[str, Any] = {"akgnn": akgnn}
+    printed = []
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.S):
+        assert len([line for line in block.splitlines() if line]) <= 5
+        exec(compile(block, "own-data.md", "exec"), names)
+        printed.append(capsys.readouterr().out)
+    pandas, polars, pyarrow, networkx, scipy, alone = printed
+    for each in (pandas, pyarrow):
+        assert re.match(r"\{'p0': '(red|blue)', 'p1': ", each)
+    assert "┆" in polars
+    assert {networkx, scipy} <= {"Officer\n", "Mr. Hi\n"}
+    assert alone in ("{'x': 'red'}\n", "{'x': 'blue'}\n")
+
+
 def test_a_node_is_explained_by_us_and_by_pyg(capsys):
     text = (DOCS / "seeing-why.md").read_text(encoding="utf-8")
     names: dict[str, object] = {}
@@ -59,7 +86,7 @@ def test_a_node_is_explained_by_us_and_by_pyg(capsys):
 
 def test_the_estimator_does_as_its_page_says(tmp_path, monkeypatch, capsys):
     text = (DOCS / "estimator.md").read_text(encoding="utf-8")
-    joining, crossing, keeping = re.findall(r"```python\n(.*?)```", text, flags=re.S)
+    joining, framing, crossing, keeping = re.findall(r"```python\n(.*?)```", text, flags=re.S)
     names: dict[str, Any] = {}
     exec(compile(joining, "estimator.md", "exec"), names)
     sides = [side for _, side in names["club"].nodes(data="club")]
@@ -68,6 +95,10 @@ def test_the_estimator_does_as_its_page_says(tmp_path, monkeypatch, capsys):
     exec(compile(keeping, "estimator.md", "exec"), names)
     assert names["clf"].score(names["X"], sides) == 33 / 34
     capsys.readouterr()
+    exec(compile(framing, "estimator.md", "exec"), names)
+    printed = capsys.readouterr().out
+    assert "1 number scaled" in printed
+    assert "['baker' 'dealer' 'baker'] ['baker' 'dealer' 'baker']" in printed
     exec(compile(crossing, "estimator.md", "exec"), names)
     assert float(capsys.readouterr().out) > 0.9
 

@@ -43,7 +43,8 @@ PUT_TOGETHER = [
     [
         ("with `unknown_ids='drop'`.", "train", "with --unknown-ids drop."),
         ("with `unknown_ids='drop'`.", "predict", "with --unknown-ids drop."),
-        ("with `unknown_ids='drop'`.", "tune", "with akgnn train --unknown-ids drop."),
+        ("with `unknown_ids='drop'`.", "tune", "with --unknown-ids drop."),
+        ("with `unknown_ids='drop'`.", "inspect", "with akgnn train --unknown-ids drop."),
         ("`edges` needs `nodes`.", "predict", "--edges needs --nodes."),
         ("`resume=True` goes on", "train", "--resume goes on"),
         ("`resume=True` goes on", "explain", "akgnn train --resume goes on"),

@@ -9,10 +9,12 @@ from akgnn.cli.options import (
     check_range,
     decide_plan,
     given,
+    hints,
     parsed_changes,
     resumed_plan,
     scale_hint,
     table_settings,
+    weight_hint,
 )
 from akgnn.data.catalogue import load_dataset
 from akgnn.data.tables.settings import TableSettings
@@ -67,10 +69,32 @@ def test_a_data_set_beside_tables_is_refused():
         decide_plan({"dataset": "cora"}, TABLES, None, {})
 
 
-@pytest.mark.parametrize(("present", "missing"), [("nodes", "--edges"), ("edges", "--nodes")])
-def test_one_table_alone_is_refused(present, missing):
-    with pytest.raises(SettingsError, match=f"need --nodes and --edges; {missing} is missing"):
-        table_settings({present: "a.csv"}, {})
+def test_edges_alone_are_refused():
+    with pytest.raises(SettingsError, match="Your own tables need --nodes"):
+        table_settings({"edges": "a.csv"}, {})
+
+
+@pytest.mark.parametrize("config", [{}, {"edges": ""}, {"edges": []}])
+def test_nodes_alone_have_no_edges(config):
+    assert table_settings({"nodes": "a.csv"}, config).has_no_edges
+    assert not table_settings({"nodes": "a.csv", "edges": ["b.csv"]}, config).has_no_edges
+
+
+@pytest.mark.parametrize(
+    ("run", "preset", "direction"),
+    [
+        ({}, "nearest-neighbours", "kept"),
+        ({"direction": "symmetrised"}, "nearest-neighbours", "symmetrised"),
+        ({"preset": "nearest-neighbours"}, "nearest-neighbours", "kept"),
+        ({"preset": "any-graph"}, "any-graph", "symmetrised"),
+        # Only akgnn has settings for nearest rows.
+        ({"model": "gcn"}, "any-graph", "symmetrised"),
+        ({"model": "sgc"}, "paper", "symmetrised"),
+    ],
+)
+def test_without_edges_the_preset_is_that_of_nearest_rows(run, preset, direction):
+    plan = decide_plan(run, {"nodes": "a.csv"}, None, {})
+    assert (plan.run.preset, plan.run.direction) == (preset, direction)
 
 
 def test_without_tables_there_are_no_settings_of_tables():
@@ -129,3 +153,55 @@ def test_a_number_outside_its_range_is_refused_and_none_is_not():
     check_range("--seeds", 3, 1, 3)
     with pytest.raises(SettingsError, match="--seeds must be from 1 to 3, got 4"):
         check_range("--seeds", 4, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("run", "changes", "form"),
+    [
+        ({"direction": "kept"}, {}, "directed"),
+        ({"direction": "kept"}, {"normalisation": "row"}, "row"),
+        ({"direction": "kept", "preset": "any-graph"}, {}, "sym"),
+        ({}, {}, "sym"),
+    ],
+)
+def test_directions_that_are_kept_ask_for_a_kernel_that_knows_them(run, changes, form):
+    plan = decide_plan(run, TABLES, None, changes)
+    assert plan.preset.model.normalisation == form
+    if plan.mixed is not None:
+        assert plan.mixed.model.normalisation == form
+
+
+def test_a_file_or_a_model_may_decide_otherwise_about_directions(tmp_path):
+    file = tmp_path / "a.toml"
+    file.write_text('[run]\ndirection = "kept"\n[model]\nnormalisation = "row"\n')
+    assert decide_plan({}, TABLES, file, {}).preset.model.normalisation == "row"
+    plan = decide_plan({"model": "gcn", "direction": "kept"}, TABLES, None, {})
+    assert "normalisation" not in plan.preset.model.names()
+
+
+@pytest.mark.parametrize(
+    ("file", "tables", "is_said"),
+    [
+        ("e.csv", {}, True),
+        (("e.csv", "f.csv"), {}, True),
+        ("e.csv", {"weight": "calls"}, False),
+        ("e.csv", {"source": "Weight"}, False),
+        ("plain.csv", {}, False),
+        ("e.jsonl", {}, False),
+        ((), {}, False),
+        ("", {}, False),
+    ],
+    ids=["one", "several", "asked for", "an end", "none", "slow to open", "no edges", "in memory"],
+)
+def test_weights_that_nobody_asked_for_are_mentioned(file, tables, is_said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("e.csv").write_text("source,target,Weight,calls\na,b,2,3\n")
+    Path("plain.csv").write_text("source,target,calls\na,b,3\n")
+    Path("e.jsonl").write_text('{"source": "a", "target": "b", "weight": 2}\n')
+    data = load_dataset("csbm:num_nodes=60")
+    read = TableSettings(**{"nodes": "n.csv", "edges": file, "source": "source", **tables})
+    expected = "Every edge weighs 1; --weight Weight takes the weights of that column."
+    hint = weight_hint(replace(data, tables=read))
+    assert hint == (expected if is_said else None)
+    assert hints(replace(data, tables=read)) == ([expected] if is_said else [])
+    assert hints(data) == []

@@ -191,9 +191,10 @@ def test_several_seeds_of_own_tables_train_side_by_side(folder, tmp_path, capsys
 
 
 BAD = [
-    (["--nodes", "n.csv"], "need --nodes and --edges; --edges is missing"),
-    (["--edges", "e.csv"], "need --nodes and --edges; --nodes is missing"),
-    (["--label", "label"], "--nodes is missing"),
+    (["--nodes", "n.csv"], "does not exist"),
+    (["--edges", "e.csv"], "Your own tables need --nodes, the file of the nodes."),
+    (["--label", "label"], "Your own tables need --nodes, the file of the nodes."),
+    (["--nodes", "n.csv", "--neighbours", "0"], "neighbours must be from 1 to"),
     (["--nodes", "n.csv", "--edges", "e.csv", "--dataset", "cora"], "not both"),
     (["--nodes", "n.csv", "--edges", "e.csv"], "does not exist"),
     (["--nodes", "n.csv", "--edges", "e.csv", "--missing", "guess"], "fill, refuse"),
@@ -310,3 +311,55 @@ def test_edges_in_two_files_are_those_of_one(folder, tmp_path, capsys):
     # The record knows both files.
     assert main(["predict", str(tmp_path / "4")]) == 0
     assert main(["train", *given, *two, *few, "--out", str(tmp_path / "4"), "--resume"]) == 0
+
+
+def test_without_edges_rows_are_linked_to_their_nearest(folder, tmp_path, capsys):
+    """With a settings file, as an object, for people, and for new rows."""
+    nodes, run = folder / "nodes.csv", tmp_path / "run"
+    few = ["--set", "hidden_channels=8", "--set", "epochs=80"]
+    file = tmp_path / "akgnn.toml"
+    assert main(["init", str(file), "--nodes", str(nodes), "--edges", ""]) == 0
+    assert main(["train", "--config", str(file), "--split", "split", *few, "--out", str(run)]) == 0
+    said = "No table of links: each row is linked to its 10 nearest rows by their columns\n"
+    out = capsys.readouterr().out
+    assert said in out
+    assert "akgnn (nearest-neighbours), seed 0" in out
+    given = ["--nodes", str(nodes), *columns(), *few, "--neighbours", "3", "--json"]
+    assert main(["train", *given]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["links"] == "each row is linked to its 3 nearest rows by their columns"
+    assert result["test_accuracy"] > 80
+    assert main(["inspect", str(run), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["insight"] is not None
+    # Rows of training are seen as in training, whether they come alone or not.
+    assert main(["predict", str(run)]) == 0
+    whole = capsys.readouterr().out.splitlines()
+    part = tmp_path / "part.csv"
+    part.write_text("\n".join(nodes.read_text().splitlines()[:4]) + "\n")
+    assert main(["predict", str(run), "--nodes", str(part)]) == 0
+    assert capsys.readouterr() == ("\n".join(whole[:4]) + "\n", "")
+    asked = ["--nodes", str(part), "--edges", str(folder / "edges.csv")]
+    assert main(["predict", str(run), *asked]) == 2
+    assert "Leave --edges out." in capsys.readouterr().err
+
+
+def test_weights_and_directions_are_used_when_asked_for(folder, tmp_path, capsys):
+    edges = tmp_path / "links.csv"
+    lines = (folder / "edges.csv").read_text().splitlines()
+    rows = [f"{line},{1 + number % 3}" for number, line in enumerate(lines[1:])]
+    edges.write_text("\n".join([f"{lines[0]},weight", *rows]) + "\n")
+    few = ["--set", "epochs=3", "--set", "hidden_channels=4"]
+    given = ["--nodes", str(folder / "nodes.csv"), "--edges", str(edges), *columns(), *few]
+    assert main(["train", *given, "--json"]) == 0
+    plain, said = capsys.readouterr()
+    assert said == "akgnn: Every edge weighs 1; --weight weight takes the weights of that column.\n"
+    assert main(["train", *given, "--weight", "weight", "--json"]) == 0
+    weighted, said = capsys.readouterr()
+    assert said == ""
+    assert json.loads(plain)["test_log_loss"] != json.loads(weighted)["test_log_loss"]
+    run = tmp_path / "run"
+    assert main(["train", *given, "--direction", "kept", "--out", str(run)]) == 0
+    assert main(["inspect", str(run), "--json"]) == 0
+    out = capsys.readouterr().out
+    layers = json.loads(out[out.index("{") :])["layers"]
+    assert {layer["direction"] for layer in layers} == {"in", "out"}

@@ -7,8 +7,9 @@ import time
 import tomllib
 
 import pytest
+from typer.main import get_command
 
-from akgnn.cli.main import main
+from akgnn.cli.main import app, main
 from akgnn.files import is_left_over
 from akgnn.report import html
 from akgnn.tuning import study
@@ -137,3 +138,26 @@ def test_ctrl_c_keeps_what_is_done(tmp_path):
     )
     assert again.returncode == 0, again.stderr
     assert len(json.loads(again.stdout)["trials"]) == kept
+
+
+def test_tables_have_the_options_that_train_has():
+    commands = get_command(app).commands
+    of_tables = [
+        {option.name for option in commands[name].params if "tables" in str(option.rich_help_panel)}
+        for name in ("train", "tune")
+    ]
+    assert of_tables[0] == of_tables[1]
+    assert {"nodes", "prepare", "id_column", "neighbours"} <= of_tables[0]
+
+
+def test_own_tables_are_read_as_the_options_say(tmp_path, capsys):
+    rows = [f"{row},{'ab'[row % 2]},{row % 7},{row % 2}" for row in range(40)]
+    (tmp_path / "n.csv").write_text("\n".join(["key,class,u,v", *rows]))
+    own = ["--nodes", str(tmp_path / "n.csv"), "--label", "class", "--id", "key"]
+    own += ["--columns", "v", "--prepare", "plain", "--neighbours", "2", "--set", "epochs=2"]
+    assert main(["tune", *own, "--trials", "4", "--out", str(tmp_path / "out"), "--json"]) == 0
+    tables = json.loads(capsys.readouterr().out)["settings"]["tables"]
+    names = ("id", "columns", "prepare", "neighbours", "edges")
+    assert [tables[name] for name in names] == ["key", "v", "plain", 2, []]
+    best = tomllib.loads((tmp_path / "out" / "best.toml").read_text(encoding="utf-8"))
+    assert best["tables"]["edges"] == []

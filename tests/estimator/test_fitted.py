@@ -6,10 +6,11 @@ import torch
 from scipy import sparse
 
 from akgnn.data.catalogue import load_dataset
+from akgnn.data.neighbours import Neighbours
 from akgnn.errors import DataError
 from akgnn.estimator.fitted import Fitted, undirected_if_needed
 from akgnn.estimator.inputs import Scaling, fingerprint
-from akgnn.estimator.neighbours import Neighbours
+from akgnn.estimator.neighbours import ByMetric
 from akgnn.graph import Graph
 from akgnn.models.registry import build_model
 from akgnn.runs.plan import RunPlan, RunSettings
@@ -58,7 +59,7 @@ def test_columns_are_scaled_as_in_training():
 
 
 def test_new_rows_are_linked_to_the_rows_of_training():
-    neighbours = Neighbours.build(ROWS, 2, "euclidean")
+    neighbours = Neighbours.build(ROWS, 2, ByMetric("euclidean"))
     linked = fitted(neighbours=neighbours)
     new = np.array([[1.0, 2.0]])
     placed = linked.place(new, None)

@@ -428,7 +428,7 @@ def write_old(folder, estimator, change=None):
         "neighbour_share": estimator.neighbour_share_.tolist(),
         "best_epoch": estimator.best_epoch_,
         "history": estimator.history_,
-        "metric": None if fitted.neighbours is None else fitted.neighbours.metric,
+        "metric": None if fitted.neighbours is None else fitted.neighbours.search.metric,
         "rows": fitted.rows,
         "versions": {"akgnn": "0.1.0"},
         "tensors": {"file": f"tensors-{sha256[:16]}.safetensors", "sha256": sha256},

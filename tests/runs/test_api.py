@@ -79,8 +79,8 @@ def test_training_that_does_not_fit_is_refused_before_a_folder_is_made(monkeypat
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"nodes": "n.csv"}, "need both `nodes` and `edges`"),
-        ({"tables": {"weight": "w"}}, "need both `nodes` and `edges`"),
+        ({"edges": "e.csv"}, "Tables of your own need `nodes`"),
+        ({"tables": {"weight": "w"}}, "Tables of your own need `nodes`"),
         ({"dataset": "cora", "nodes": "n.csv", "edges": "e.csv"}, "not both"),
         ({"features": "squared"}, "features must be one of"),
     ],

@@ -235,6 +235,11 @@ def test_predictions_are_written_as_csv(tmp_path):
         PREDICTIONS.to_csv(tmp_path / "nowhere" / "out.csv")
 
 
+def test_predictions_are_found_by_id():
+    assert PREDICTIONS.by_id == {0: "bio, chem", 1: "art"}
+    assert replace(PREDICTIONS, ids=["a", 7]).by_id == {"a": "bio, chem", 7: "art"}
+
+
 def test_predictions_are_plain_json():
     content = json.loads(json.dumps(replace(PREDICTIONS, ids=["a", 7]).to_dict()))
     assert content["id"] == ["a", 7]
@@ -378,3 +383,67 @@ def test_new_nodes_are_predicted_where_the_tables_of_training_are_gone(files, tm
     links = pd.DataFrame({"source": nodes["id"][:1], "target": nodes["id"].to_numpy()[1:2]})
     (tmp_path / "nodes.csv").unlink()
     assert len(load_run(tmp_path / "run").predict(typed(nodes), links)) == len(nodes)
+
+
+NEAREST = {**OWN, "settings": {**SETTINGS, "epochs": 20}}
+
+
+@pytest.fixture
+def table(files):
+    """The nodes in memory, and some of them as new rows."""
+    nodes = pd.read_csv(files / "nodes.csv", dtype={"id": str})
+    return nodes, nodes[:9].drop(columns=["label", "split"])
+
+
+@pytest.mark.parametrize("preset", [None, "any-graph"])
+def test_new_rows_are_linked_to_the_nearest_of_training(table, tmp_path, preset):
+    nodes, new = table
+    run = train(nodes=nodes, preset=preset, out=tmp_path / "run", **NEAREST)
+    found = run.predict(new)
+    assert (found.ids, found.num_alone) == (new["id"].tolist(), 0)
+    # The folder keeps the rows, so that the table in memory is not needed.
+    kept = load_run(tmp_path / "run")
+    assert torch.equal(kept.predict(new[::-1]).probability, found.probability.flip(0))
+    with pytest.raises(DataError, match="trained on tables in memory"):
+        kept.predict()
+    if preset is None:
+        assert torch.equal(run.predict().probability[:9], found.probability)
+        assert torch.equal(run.predict(new[:1]).probability, found.probability[:1])
+
+
+def test_new_rows_are_linked_where_the_file_of_training_is_gone(files, table, tmp_path):
+    nodes = tmp_path / "nodes.csv"
+    nodes.write_bytes((files / "nodes.csv").read_bytes())
+    expected = train(nodes=nodes, **NEAREST).predict(table[1])
+    run = train(nodes=nodes, out=tmp_path / "run", **NEAREST)
+    nodes.unlink()
+    assert torch.equal(run.predict(table[1]).probability, expected.probability)
+
+
+def test_labels_of_training_reach_new_rows(table, tmp_path):
+    nodes, new = table
+    run = train(nodes=nodes, preset="mixed-columns", out=tmp_path / "run", **NEAREST)
+    assert run.plan.preset.strategy.takes_labels
+    # As new ones: a row with the id of a training node has its label hidden.
+    found = run.predict(new.assign(id="x" + new["id"])).probability
+    kept = load_run(tmp_path / "run").predict(new.assign(id="x" + new["id"])).probability
+    assert torch.equal(kept, found)
+
+
+def test_rows_without_ids_are_numbered(table):
+    nodes, new = (frame.drop(columns="id") for frame in table)
+    run = train(nodes=nodes, **NEAREST)
+    assert run.predict().ids == list(range(80))
+    assert run.predict(new).ids == list(range(9))
+    assert run.data().num_features == run.facts.num_features
+
+
+def test_rows_in_a_folder_that_do_not_fit_are_told(table, tmp_path):
+    nodes, new = table
+    train(nodes=nodes, out=tmp_path / "run", **NEAREST)
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    for column in record["data"]["recipe"]["columns"]:
+        column["bounds"] = column["bounds"][:-1]
+    rewrite(tmp_path / "run" / "run.json", record)
+    with pytest.raises(CheckpointError, match="rows of training do not fit the features"):
+        load_run(tmp_path / "run").predict(new)

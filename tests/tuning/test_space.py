@@ -4,7 +4,7 @@ from akgnn.data.catalogue import dataset_names
 from akgnn.errors import SettingsError, SpecError
 from akgnn.models.registry import MODELS
 from akgnn.runs.plan import default_settings, list_presets, load_preset
-from akgnn.tuning.space import Dimension, load_space, rounded, settings_of, space_of
+from akgnn.tuning.space import Dimension, load_space, rounded, settings_of, space_of, tried_preset
 
 optuna = pytest.importorskip("optuna")
 
@@ -111,3 +111,12 @@ def test_something_has_to_be_left():
     fixed = {each.name: 1 for each in load_space("sgc")}
     with pytest.raises(SettingsError, match=r"Nothing is left to search: .* of sgc is fixed"):
         space_of("sgc", default_settings("sgc"), fixed)
+
+
+def test_a_start_belongs_to_its_kernel():
+    preset = load_preset("akgnn", "nearest-neighbours", "")
+    start = settings_of(preset)["kernel_start"]
+    same = tried_preset(preset, {"kernel": "signed", "num_layers": 2})
+    assert settings_of(same)["kernel_start"] == start is not None
+    assert settings_of(tried_preset(preset, {"kernel": "paper"}))["kernel_start"] is None
+    assert tried_preset(default_settings("gcn"), {}) == default_settings("gcn")

@@ -12,7 +12,7 @@ from akgnn.files import exists, write_file
 def init(
     file: Path = typer.Argument(Path("akgnn.toml"), help="File to write."),
     nodes: str = typer.Option("nodes.csv", help="Table of the nodes, as seen from the file."),
-    edges: str = typer.Option("edges.csv", help="Table of the edges, likewise."),
+    edges: str = typer.Option("edges.csv", help="Table of the edges, likewise; '' for none."),
     label: str = typer.Option("label", help="Column of the classes."),
     dataset: str | None = typer.Option(None, help="A data set instead of tables."),
     model: str = typer.Option("akgnn", help="Model; `akgnn models` lists them."),
@@ -28,15 +28,15 @@ def init(
     from akgnn.data.catalogue import check_dataset
     from akgnn.data.tables.settings import TableSettings
     from akgnn.runs.config import config_text
-    from akgnn.runs.plan import RunPlan, RunSettings, preset_for_own_tables
+    from akgnn.runs.plan import RunPlan
 
     if dataset is not None:
         check_dataset(dataset)
-    tables = TableSettings(nodes=nodes, edges=edges, label=label) if dataset is None else None
-    chosen = preset or ("paper" if tables is None else preset_for_own_tables(model))
-    run = RunSettings(dataset=dataset or "tables", model=model, preset=chosen)
+    tables = TableSettings(nodes=nodes, edges=edges or (), label=label) if dataset is None else None
+    named = {"dataset": dataset, "model": model, "preset": preset}
+    run = {name: value for name, value in named.items() if value is not None}
     head = "# Settings of a run: akgnn train --config FILE\n\n"
-    text = head + config_text(RunPlan.make(run, tables=tables))
+    text = head + config_text(RunPlan.decide(run, tables=tables))
     if exists(file) and not force:
         raise SettingsError(f"{file} is there already; --force writes over it.")
     write_file(file, text.encode())

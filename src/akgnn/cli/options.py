@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 _PANEL = "Your own tables"
 # Features beyond this drown the others, and saturate what is learned from them.
 _LARGE = 30
+# Files whose columns are known without reading the rest.
+_QUICK = (".csv", ".tsv", ".tab", ".parquet", ".pq")
 
 
 def _table(text: str, *names: str) -> Any:
@@ -25,7 +28,9 @@ def _table(text: str, *names: str) -> Any:
 
 Dataset = Annotated[str | None, typer.Option(help="Data set; `akgnn datasets` lists them.  [cora]")]
 Nodes = Annotated[Path | None, _table("File of nodes: CSV, TSV, Parquet, JSON lines.")]
-Edges = Annotated[list[Path] | None, _table("File of edges; repeatable.")]
+Edges = Annotated[
+    list[Path] | None, _table("File of edges; repeatable.  [each row to its nearest rows]")
+]
 Label = Annotated[str | None, _table("Column of classes, empty where unknown.  [label]")]
 Id = Annotated[str | None, _table("Column of ids.  [id, else the first]", "--id")]
 Source = Annotated[str | None, _table("Column where an edge starts.  [the first]")]
@@ -40,6 +45,9 @@ Standardise = Annotated[
 ]
 Missing = Annotated[str | None, _table("Missing values: fill or refuse.  [fill]")]
 UnknownIds = Annotated[str | None, _table("Edges to ids without a node: refuse or drop.  [refuse]")]
+Neighbours = Annotated[
+    int | None, _table("Nearest rows that each is linked to, without --edges.  [10]")
+]
 Config = Annotated[Path | None, typer.Option(help="Settings file; `akgnn init` writes one.")]
 Split = Annotated[
     str | None,
@@ -131,10 +139,10 @@ def table_settings(options: Mapping[str, Any], config: Mapping[str, Any]) -> "Ta
     values = {**config, **_with_paths(options)}
     if not values:
         return None
-    for name in ("nodes", "edges"):
-        if not values.get(name):
-            raise SettingsError(f"Your own tables need --nodes and --edges; --{name} is missing.")
-    return TableSettings.from_mapping(values)
+    if not values.get("nodes"):
+        raise SettingsError("Your own tables need --nodes, the file of the nodes.")
+    # Without edges rows are linked to their nearest rows.
+    return TableSettings.from_mapping({**values, "edges": values.get("edges") or ()})
 
 
 def _with_paths(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,6 +150,28 @@ def _with_paths(options: Mapping[str, Any]) -> dict[str, Any]:
 
     files = {name: paths_of(options[name]) for name in ("nodes", "edges") if name in options}
     return {**options, **files}
+
+
+def hints(data: "NodeData") -> list[str]:
+    """Lines about tables that may be meant otherwise."""
+    return [hint for hint in (scale_hint(data), weight_hint(data)) if hint is not None]
+
+
+def weight_hint(data: "NodeData") -> str | None:
+    """A line about a column of weights that nobody asked for."""
+    tables = data.tables
+    if tables is None or tables.weight is not None or not tables.edges:
+        return None
+    files = [tables.edges] if isinstance(tables.edges, str) else tables.edges
+    if Path(files[0]).suffix.lower() not in _QUICK:
+        return None
+    from akgnn.data.tables.columns import called
+    from akgnn.data.tables.readers import open_table
+
+    name = called(open_table(files[0], "edge"), ("weight", "weights"))
+    if name is None or name in (tables.source, tables.target):
+        return None
+    return f"Every edge weighs 1; --weight {quote(name)} takes the weights of that column."
 
 
 def scale_hint(data: "NodeData") -> str | None:

@@ -277,12 +277,15 @@ def kernel_columns(runs: Sequence["Run"]) -> dict[str, list[str]]:
 
 
 def _print_data(run: "Run") -> None:
+    from akgnn.data.tables.settings import LINKS
     from akgnn.models.scalars import positions_of
     from akgnn.report.words import NO_EDGES
 
     print(f"{data_line(run.plan.data_name, run.facts)}; split {run.facts.split}")
     if run.facts.recipe is not None:
         print(f"Columns: {run.facts.recipe.in_words}")
+    if (links := run.facts.source.get(LINKS)) is not None:
+        print(f"No table of links: {links}")
     if run.plan.preset.strategy.takes_labels:
         classes = len(run.facts.class_names)
         print(f"Labels of training nodes are inputs for others ({classes} features)")

@@ -62,6 +62,7 @@ def train(
     standardise: options.Standardise = None,
     missing: options.Missing = None,
     unknown_ids: options.UnknownIds = None,
+    neighbours: options.Neighbours = None,
     config: options.Config = None,
     split: options.Split = None,
     split_seed: options.SplitSeed = None,
@@ -153,12 +154,12 @@ def train(
         trackers = [find_tracker(name) for name in track]
     keep_freed_memory()
     data = load_data(plan, data_root, place, force=force)
+    for hint in options.hints(data):
+        complain(hint)
     if not candidates and kept is None and folds is None:
         candidates = plan.candidates(data)
     choice = _choose(candidates, data, force) if len(candidates) > 1 else None
-    plan = plan.suited_to(data) if choice is None else choice.chosen.plan
-    if (hint := options.scale_hint(data)) is not None:
-        complain(hint)
+    plan = (plan if choice is None else choice.chosen.plan).suited_to(data)
     plans = [plan] if several is None else [plan.with_seed(number) for number in several]
     plans = plans if folds is None else fold_plans(plan, folds)
     try:

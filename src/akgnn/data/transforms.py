@@ -49,6 +49,22 @@ def sparse_if_sparse(x: Tensor) -> Tensor | CSR:
     return CSR.from_arrays(rowptr, col, None if is_binary else value, (rows, columns))
 
 
+def as_rows(x: Tensor | CSR) -> Any:
+    """Features as NumPy has them, or SciPy where they are sparse."""
+    if isinstance(x, Tensor):
+        return x.numpy()
+    pattern = x.pattern
+    value = np.ones(x.num_entries, np.float32) if x.value is None else x.value.numpy()
+    return sparse.csr_array((value, pattern.col.numpy(), pattern.rowptr.numpy()), shape=x.shape)
+
+
+def from_rows(rows: Any) -> Tensor | CSR:
+    """Features from what `as_rows` gave, as float32."""
+    if sparse.issparse(rows):
+        return csr_from_scipy(rows)
+    return torch.from_numpy(rows.astype(np.float32, copy=False))
+
+
 def csr_from_scipy(matrix: Any) -> CSR:
     """Features as CSR from a SciPy sparse matrix; repeated entries add up."""
     check_scipy("The features", matrix)

@@ -26,6 +26,7 @@ class RowSettings(Settings):
     n_neighbors: int = count(10)
     metric: str = "euclidean"
     standardize: bool | None = None
+    prepare: bool | None = None
     validation_fraction: float = rate(0.1)
 
 
@@ -94,4 +95,10 @@ def decide_settings(estimator: Any, *, has_graph: bool) -> Preset:
             "Without a graph, rows are linked one way to their nearest neighbours, which needs "
             f"normalisation='row', got {changes['normalisation']!r}."
         )
-    return preset.updated(changes)
+    decided = preset.updated(changes)
+    if decided.strategy.takes_labels:
+        raise SettingsError(
+            "AKGNNClassifier takes no labels as inputs, which the preset or the strategy asks for; "
+            "akgnn.train does, with tables of nodes and edges."
+        )
+    return decided

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from akgnn.data.neighbours import Neighbours
 from akgnn.data.node_data import NodeData
 from akgnn.data.splits import split_for_validation
 from akgnn.errors import DataError, MissingExtraError
@@ -44,6 +45,13 @@ from akgnn.estimator.arguments import (
     plain_arguments,
 )
 from akgnn.estimator.fitted import Fitted, undirected_if_needed
+from akgnn.estimator.frames import (
+    column_names,
+    holds_other_than_numbers,
+    is_frame,
+    learn_rows,
+    rows_of,
+)
 from akgnn.estimator.inputs import as_features, as_graph, checked_table, fingerprint, scaled
 from akgnn.estimator.labels import (
     encode_labels,
@@ -52,8 +60,11 @@ from akgnn.estimator.labels import (
     plain_labels,
     printable_name,
 )
-from akgnn.estimator.neighbours import Neighbours
+from akgnn.estimator.neighbours import ByMetric
 from akgnn.graph import Graph
+
+if TYPE_CHECKING:
+    from akgnn.data.tables.recipe import FeatureRecipe
 
 # What tables may hold; others become the first.
 _DTYPES = (np.float64, np.float32)
@@ -66,7 +77,8 @@ class AKGNNClassifier(
 
     `fit(X, y, graph=…)` learns on a graph with one node for each row of X, `fit(data)` on a
     `NodeData` with its own split. Without a graph each row is linked to its nearest neighbours, and
-    the estimator works wherever scikit-learn expects a classifier.
+    the estimator works wherever scikit-learn expects a classifier. The columns of a DataFrame may
+    be numbers, categories, texts, dates, true and false, with values missing.
 
     Args:
         preset: Where the settings come from: a preset of the model `akgnn`. `auto` is `any-graph`
@@ -85,7 +97,9 @@ class AKGNNClassifier(
         n_neighbors: Neighbours of a row, where no graph is given.
         metric: What near means: a distance that scikit-learn's `NearestNeighbors` knows.
         standardize: Whether columns are brought to mean 0 and variance 1. None does it to dense
-            tables without a graph.
+            tables without a graph. Where columns are prepared it is for those of numbers.
+        prepare: Whether the columns of a DataFrame are prepared by what they are, as those of
+            `akgnn train` are. None does it where one holds anything but numbers, or lacks a value.
         validation_fraction: Share of the labelled rows of each class that choose the epoch. Classes
             of fewer than five give none; where nobody is left, or with 0, the training rows choose.
         settings: Any other settings of the model, its training or its strategy by name.
@@ -127,6 +141,7 @@ class AKGNNClassifier(
         n_neighbors: int = 10,
         metric: str = "euclidean",
         standardize: bool | None = None,
+        prepare: bool | None = None,
         validation_fraction: float = 0.1,
         settings: Mapping[str, Any] | None = None,
         random_state: Any = None,
@@ -145,6 +160,7 @@ class AKGNNClassifier(
         self.n_neighbors = n_neighbors
         self.metric = metric
         self.standardize = standardize
+        self.prepare = prepare
         self.validation_fraction = validation_fraction
         self.settings = settings
         self.random_state = random_state
@@ -154,8 +170,8 @@ class AKGNNClassifier(
         """Learn from the labelled rows.
 
         Args:
-            X: Features, one row a node: an array, a SciPy sparse matrix or a DataFrame; or a
-                `NodeData`, which holds all there is to know.
+            X: Features, one row a node: an array, a SciPy sparse matrix, or a DataFrame of pandas,
+                polars or pyarrow; or a `NodeData`, which holds all there is to know.
             y: One label a row; None, NaN or -1 where it is not known. Where -1 and 1 are all there
                 is, both are classes.
             graph: A `Graph`, SciPy matrix, NetworkX graph, PyG data or `edge_index`, node i being
@@ -198,7 +214,7 @@ class AKGNNClassifier(
         """The likeliest class of every row.
 
         Args:
-            X: Features, or a `NodeData`.
+            X: Features, with the columns of training; or a `NodeData`.
             graph: The graph of these rows, for a model that was trained on a graph. It may be left
                 out for the training table itself.
         """
@@ -284,14 +300,16 @@ class AKGNNClassifier(
             raise DataError("X must be a table of features; pass the graph as graph=….")
         if y is None:
             raise DataError("AKGNNClassifier requires y to be passed, but the target y is None.")
-        given = validate_data(self, checked_table(X), accept_sparse="csr", dtype=_DTYPES)
+        given, recipe = self._learn_rows(X, options)
         labels = column_or_1d(label_array(y), warn=True)
         check_consistent_length(given, labels)
         self.classes_, codes = encode_labels(labels)
-        x, scaling = scaled(given, options.standardize, has_graph=graph is not None)
-        parts: dict[str, Any] = {"scaling": scaling}
+        # Prepared columns are scaled already.
+        standardize = options.standardize if recipe is None else False
+        x, scaling = scaled(given, standardize, has_graph=graph is not None)
+        parts: dict[str, Any] = {"scaling": scaling, "is_prepared": recipe is not None}
         if graph is None:
-            neighbours = Neighbours.build(x, options.n_neighbors, options.metric)
+            neighbours = Neighbours.build(x, options.n_neighbors, ByMetric(options.metric))
             parts["neighbours"], seen = neighbours, neighbours.graph()
         else:
             seen = undirected_if_needed(as_graph(graph, given.shape[0]), preset)
@@ -300,8 +318,32 @@ class AKGNNClassifier(
         split = split_for_validation(known, val=options.validation_fraction, seed=seed)
         names = tuple(printable_name(label) for label in self.classes_.tolist())
         weight = class_weights(self, self.classes_.tolist())
-        x = as_features(x)
-        return NodeData("table", x, known, seen, split, names, class_weight=weight), parts
+        data = NodeData("table", as_features(x), known, seen, split, names, class_weight=weight)
+        return replace(data, recipe=recipe), parts
+
+    def _learn_rows(self, X: Any, options: RowSettings) -> tuple[Any, "FeatureRecipe | None"]:  # noqa: N803
+        """The features of the training table, and how they were made where they were prepared."""
+        prepare = options.prepare
+        if prepare is None:
+            prepare = holds_other_than_numbers(X)
+        elif prepare and not is_frame(X):
+            raise DataError(
+                "prepare=True needs a DataFrame, whose columns have names and kinds; "
+                f"got {type(X).__name__}."
+            )
+        if not prepare:
+            return self._checked_rows(X, is_new=True), None
+        validate_data(self, X, skip_check_array=True)
+        return learn_rows(X, self._column_names, standardise=bool(options.standardize))
+
+    def _checked_rows(self, X: Any, *, is_new: bool) -> Any:  # noqa: N803
+        """A table of numbers, by the rules of scikit-learn."""
+        table = checked_table(X)
+        return validate_data(self, table, accept_sparse="csr", dtype=_DTYPES, reset=is_new)
+
+    @property
+    def _column_names(self) -> list[str]:
+        return column_names(self.n_features_in_, getattr(self, "feature_names_in_", None))
 
     def _ask(self, method: Literal["forward", "embed"], X: Any, graph: Any) -> Tensor:  # noqa: N803
         check_is_fitted(self)
@@ -309,9 +351,16 @@ class AKGNNClassifier(
         if isinstance(X, NodeData):
             if graph is not None:
                 raise DataError("NodeData holds its graph; leave graph out.")
-            placed = self.fitted_.place_data(X, self.n_features_in_)
+            placed = self.fitted_.place_data(X, self.fitted_.run.facts.num_features)
         else:
-            table = checked_table(X)
-            x = validate_data(self, table, accept_sparse="csr", dtype=_DTYPES, reset=False)
-            placed = self.fitted_.place(x, graph)
+            placed = self.fitted_.place(self._rows(X), graph)
         return self.fitted_.ask(placed, device, method)
+
+    def _rows(self, X: Any) -> Any:  # noqa: N803
+        """The features of a table, made as in training."""
+        recipe = self.fitted_.recipe
+        if recipe is None:
+            return self._checked_rows(X, is_new=False)
+        if is_frame(X):
+            validate_data(self, X, skip_check_array=True, reset=False)
+        return rows_of(X, self._column_names, recipe)

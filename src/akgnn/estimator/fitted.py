@@ -2,19 +2,22 @@
 
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor
 
 from akgnn.csr import CSR
+from akgnn.data.neighbours import Neighbours
 from akgnn.data.node_data import NodeData
 from akgnn.errors import DataError
 from akgnn.estimator.inputs import Scaling, as_features, as_graph, fingerprint
-from akgnn.estimator.neighbours import Neighbours
 from akgnn.graph import Graph
 from akgnn.runs.plan import Preset
 from akgnn.runs.run import Run
+
+if TYPE_CHECKING:
+    from akgnn.data.tables.recipe import FeatureRecipe
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +30,7 @@ class Fitted:
         neighbours: The training table, where there was no graph.
         graph: The training graph, where there was one.
         rows: The fingerprint of the training table that came with a graph.
+        is_prepared: Whether rows are made of the columns of a DataFrame, by the run's recipe.
     """
 
     run: Run
@@ -34,6 +38,12 @@ class Fitted:
     neighbours: Neighbours | None = None
     graph: Graph | None = None
     rows: str | None = None
+    is_prepared: bool = False
+
+    @property
+    def recipe(self) -> "FeatureRecipe | None":
+        """How rows are made of columns, if they are."""
+        return self.run.facts.recipe if self.is_prepared else None
 
     @property
     def preset(self) -> Preset:

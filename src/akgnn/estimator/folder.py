@@ -21,19 +21,21 @@ from scipy import sparse
 from torch import Tensor
 
 from akgnn.codec import from_json, integer, printable_text, reading
-from akgnn.csr import CSR
+from akgnn.data.neighbours import Neighbours
 from akgnn.errors import CheckpointError, RunFolderError, SettingsError
 from akgnn.estimator.arguments import plain_arguments
 from akgnn.estimator.fitted import Fitted
+from akgnn.estimator.frames import column_names
 from akgnn.estimator.inputs import Scaling, as_features
 from akgnn.estimator.labels import printable_name
-from akgnn.estimator.neighbours import Neighbours
+from akgnn.estimator.neighbours import ByMetric
 from akgnn.files import read_json
 from akgnn.graph import Graph
 from akgnn.machine.provenance import versions
 from akgnn.models.akgnn import AKGNN
 from akgnn.runs.folder import FINAL_WEIGHTS, RUN_FILE, RunFolder, read_tensors
 from akgnn.runs.plan import default_settings
+from akgnn.runs.rows import feature_tensors, parse_matrix
 from akgnn.runs.run import EXTRA_TENSORS, Run, read_run
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ Tensors = dict[str, Tensor]
 # The file and the format of estimators from before they were kept as runs are.
 _OLD_FILE, _OLD_FORMAT = "estimator.json", "akgnn-estimator-1"
 # Arguments that estimators from before do not have.
-_LATER_ARGUMENTS = ("class_weight",)
+_LATER_ARGUMENTS = ("class_weight", "prepare")
 # What classes may be, beside text.
 _NUMBERS = frozenset(
     ["bool", "float32", "float64"]
@@ -62,6 +64,7 @@ class _Content:
         feature_names: Names of the columns, if they had any.
         metric: Which rows are near, where there was no graph.
         rows: Fingerprint of the training table that came with a graph.
+        num_columns: Number of columns, where features were made of them.
     """
 
     arguments: dict[str, Any]
@@ -69,6 +72,7 @@ class _Content:
     feature_names: Any
     metric: str | None
     rows: str | None
+    num_columns: int | None = None
 
 
 def write_estimator(path: Path, estimator: "AKGNNClassifier") -> None:
@@ -154,9 +158,15 @@ def _described(estimator: "AKGNNClassifier") -> dict[str, Any]:
         "arguments": arguments,
         "classes": {"kind": _kind(estimator.classes_), "labels": estimator.classes_.tolist()},
         "feature_names": None if names is None else names.tolist(),
-        "metric": None if fitted.neighbours is None else fitted.neighbours.metric,
+        "metric": _metric(fitted),
         "rows": fitted.rows,
+        "num_columns": estimator.n_features_in_ if fitted.is_prepared else None,
     }
+
+
+def _metric(fitted: Fitted) -> str | None:
+    search = None if fitted.neighbours is None else fitted.neighbours.search
+    return search.metric if isinstance(search, ByMetric) else None
 
 
 def _tensors(fitted: Fitted) -> Tensors:
@@ -167,9 +177,9 @@ def _tensors(fitted: Fitted) -> Tensors:
     if fitted.neighbours is not None:
         tensors["nearest"] = torch.tensor(fitted.neighbours.nearest)
         table = as_features(fitted.neighbours.rows, torch.float64)
-        tensors |= _matrix_tensors("table", table) if isinstance(table, CSR) else {"table": table}
+        tensors |= feature_tensors("table", table)
     if fitted.graph is not None:
-        tensors |= _matrix_tensors("graph", fitted.graph.adjacency)
+        tensors |= feature_tensors("graph", fitted.graph.adjacency)
     return tensors
 
 
@@ -192,13 +202,26 @@ def _restored(
     if len(estimator.classes_) != len(run.facts.class_names):
         raise ValueError("the classes are not as many as the model's")
     estimator.n_features_in_ = run.facts.num_features
+    if content.num_columns is not None:
+        estimator.n_features_in_ = content.num_columns
     if content.feature_names is not None:
         names = [_plain_text(name) for name in content.feature_names]
         if len(names) != estimator.n_features_in_:
             raise ValueError(f"{len(names)} names for {estimator.n_features_in_} features")
         estimator.feature_names_in_ = np.array(names, dtype=object)
+    if content.num_columns is not None:
+        _check_recipe(run, column_names(content.num_columns, content.feature_names))
     estimator.set_fitted(_parse_fitted(content, own, run))
     return estimator
+
+
+def _check_recipe(run: Run, names: list[str]) -> None:
+    """Refuse a recipe that does not lead from these columns to the features of the model."""
+    recipe = run.facts.recipe
+    if recipe is None or not recipe.columns or not set(recipe.column_names) <= set(names):
+        raise ValueError("the recipe does not fit the columns")
+    if len(recipe.feature_names) != run.facts.num_features:
+        raise ValueError("the recipe does not fit the features")
 
 
 def _parse_fitted(content: _Content, tensors: Tensors, run: Run) -> Fitted:
@@ -219,12 +242,12 @@ def _parse_fitted(content: _Content, tensors: Tensors, run: Run) -> Fitted:
             raise ValueError("the training table does not fit the features")
         if nearest.ndim != 2 or not nearest.shape[1] < len(nearest) == rows.shape[0]:
             raise ValueError("the neighbours do not fit the training table")
-        neighbours = Neighbours(rows, nearest, content.metric)
+        neighbours = Neighbours(rows, nearest, ByMetric(content.metric))
         # Checks that the neighbours are rows of the table.
         neighbours.graph()
     if "graph/rowptr" in tensors:
-        graph = Graph(_parse_matrix("graph", tensors))
-    return Fitted(run, scaling, neighbours, graph, content.rows)
+        graph = Graph(parse_matrix("graph", tensors))
+    return Fitted(run, scaling, neighbours, graph, content.rows, content.num_columns is not None)
 
 
 def _read_old(path: Path) -> tuple[dict[str, Any], Tensors]:
@@ -320,26 +343,12 @@ def _plain_text(value: Any) -> str:
 def _parse_table(tensors: Tensors) -> Any:
     if "table" in tensors:
         return _array(tensors["table"], torch.float64)
-    matrix = _parse_matrix("table", tensors)
+    matrix = parse_matrix("table", tensors)
     pattern = matrix.pattern
     if matrix.value is None or matrix.value.dtype != torch.float64:
         raise ValueError("the training table must hold float64")
     parts = matrix.value.numpy(), pattern.col.numpy(), pattern.rowptr.numpy()
     return sparse.csr_array(parts, shape=matrix.shape)
-
-
-def _matrix_tensors(name: str, matrix: CSR) -> Tensors:
-    pattern = matrix.pattern
-    parts = {"rowptr": pattern.rowptr, "col": pattern.col, "shape": torch.tensor(matrix.shape)}
-    if matrix.value is not None:
-        parts["value"] = matrix.value
-    return {f"{name}/{part}": tensor for part, tensor in parts.items()}
-
-
-def _parse_matrix(name: str, tensors: Tensors) -> CSR:
-    rows, columns = (integer(size) for size in tensors[f"{name}/shape"].tolist())
-    rowptr, col = tensors[f"{name}/rowptr"], tensors[f"{name}/col"]
-    return CSR.from_arrays(rowptr, col, tensors.get(f"{name}/value"), (rows, columns))
 
 
 def _array(tensor: Tensor, dtype: torch.dtype) -> NDArray[Any]:

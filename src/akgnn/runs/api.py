@@ -27,7 +27,7 @@ def train(
     split: str | None = None,
     split_seed: int = 0,
     features: str = "auto",
-    direction: str = "symmetrised",
+    direction: str | None = None,
     model: str = "akgnn",
     preset: str | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -49,13 +49,15 @@ def train(
     Args:
         dataset: Name of a data set; Cora where no tables are given either.
         nodes: Path or DataFrame of one's own nodes, one a row.
-        edges: Path or DataFrame of their edges, or a list of several.
+        edges: Path or DataFrame of their edges, or a list of several; if not given each row is
+            linked to its nearest rows.
         label: Column of the classes, empty where unknown.
         tables: Other settings of the tables by name, as in `load_tables`.
         split: How nodes are divided, as in `load_dataset` or `load_tables`.
         split_seed: Seed of a random split.
         features: How features are prepared: `auto`, `raw` or `row-normalised`.
-        direction: Whether a directed graph is made undirected (`symmetrised`) or `kept`.
+        direction: Whether a directed graph is made undirected (`symmetrised`) or `kept`; if not
+            given made undirected.
         model: Name of the model.
         preset: Name of its settings. If not given, `paper`; for one's own tables what suits their
             columns, chosen by validation from a few where they are of several kinds.
@@ -92,12 +94,12 @@ def train(
         "seed": seed,
     }
     given = {name: value for name, value in named.items() if value is not None}
-    paths = {"nodes": paths_of(nodes), "edges": paths_of(edges)}
+    paths = {"nodes": paths_of(nodes), "edges": () if edges is None else paths_of(edges)}
     held = [None if paths[name] else table for name, table in (("nodes", nodes), ("edges", edges))]
     own = None
     if nodes is not None or edges is not None or tables:
-        if nodes is None or edges is None:
-            raise SettingsError("Tables of your own need both `nodes` and `edges`.")
+        if nodes is None:
+            raise SettingsError("Tables of your own need `nodes`.")
         column = {} if label is None else {"label": label}
         own = TableSettings.from_mapping({**(tables or {}), **column, **paths})
     plan = RunPlan.decide(given, settings, tables=own)

@@ -16,7 +16,8 @@ from akgnn.errors import AkgnnError, CheckpointError, DivergedError, RunFolderEr
 from akgnn.machine.provenance import versions
 from akgnn.runs.folder import FINAL_WEIGHTS, RunFolder, check_fit
 from akgnn.runs.plan import RunPlan
-from akgnn.runs.run import DataFacts, Run, load_run, plan_of
+from akgnn.runs.rows import row_tensors
+from akgnn.runs.run import EXTRA_TENSORS, DataFacts, Run, load_run, plan_of
 from akgnn.training.callbacks import Callback, Epoch
 from akgnn.training.fit import FitResult
 from akgnn.training.history import History
@@ -147,7 +148,8 @@ class KeptRun:
         if self.folder is not None:
             parts = {"result": outcome.to_dict(), "history": outcome.history.to_dict()}
             finished = {**self.content, "status": "finished", **parts}
-            self.folder.write(finished, dict(self.model.state_dict()), FINAL_WEIGHTS)
+            rows = {f"{EXTRA_TENSORS}{n}": t for n, t in row_tensors(self.data).items()}
+            self.folder.write(finished, {**self.model.state_dict(), **rows}, FINAL_WEIGHTS)
 
 
 class _EpochLines:
@@ -227,6 +229,6 @@ def _check_same_run(
                     f"{folder.path} holds another run: its {name} is {other}, not {value}."
                 )
     with reading(folder.path):
-        is_same = from_json(DataFacts, content["data"], "data") == facts
+        is_same = from_json(DataFacts, content["data"], "data").agrees_with(facts)
     if not is_same:
         raise RunFolderError(f"{folder.path} holds a run on other data.")

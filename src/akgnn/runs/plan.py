@@ -30,6 +30,7 @@ _SEARCH = "search"
 _ANY_GRAPH, _MIXED_COLUMNS = "any-graph", "mixed-columns"
 # What is tried where columns are of several kinds, the one that is taken untried in front.
 _FOR_MIXED_COLUMNS = (_MIXED_COLUMNS, "mixed-columns-no-labels", "mixed-columns-deep")
+_NEAREST = "nearest-neighbours"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,9 +157,12 @@ class RunPlan:
                 raise SettingsError("Name a data set or tables of your own (`nodes`), not both.")
             run["dataset"] = TABLES
         model = str(run.get("model", RunSettings().model))
+        if tables is not None and tables.has_no_edges:
+            run = _for_nearest_rows(run, model)
         is_open = tables is not None and "preset" not in run
         if is_open:
             run["preset"] = preset_for_own_tables(model)
+            changes = {**_for_direction(run, model, by_kind), **(changes or {})}
         plan = cls.make(RunSettings.from_mapping(run), changes, by_kind=by_kind, tables=tables)
         if not is_open or _MIXED_COLUMNS not in list_presets(model):
             return plan
@@ -294,6 +298,27 @@ def preset_for_own_tables(model: str) -> str:
     """The preset for a graph of which nothing is known, where the model has one."""
     presets = list_presets(model)
     return _ANY_GRAPH if _ANY_GRAPH in presets else next(iter(presets))
+
+
+def _for_direction(
+    run: Mapping[str, Any], model: str, by_kind: Mapping[str, Mapping[str, Any]] | None
+) -> dict[str, Any]:
+    """What directions that are kept ask of the preset: in- and out-neighbours apart."""
+    named = (by_kind or {}).get("model", {})
+    has_form = "normalisation" in default_settings(model).model.names()
+    if run.get("direction") != "kept" or not has_form or "normalisation" in named:
+        return {}
+    return {"normalisation": "directed"}
+
+
+def _for_nearest_rows(run: dict[str, Any], model: str) -> dict[str, Any]:
+    """Values of a run on rows that are linked to their nearest rows, with what was left open.
+
+    Its preset takes in from the nearest rows of a row, and not from those that it is near to.
+    """
+    if "preset" not in run and _NEAREST in list_presets(model):
+        run = {**run, "preset": _NEAREST}
+    return {"direction": "kept", **run} if run.get("preset") == _NEAREST else run
 
 
 def search_table(model: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from akgnn.data.catalogue import generated_sizes
 from akgnn.data.label_inputs import append_labels
 from akgnn.data.node_data import NodeData
 from akgnn.data.tables.recipe import FeatureRecipe
+from akgnn.data.tables.settings import LINKS, TableSettings
 from akgnn.errors import (
     AloneWarning,
     CheckpointError,
@@ -32,6 +33,7 @@ from akgnn.models.predict_first import MLP
 from akgnn.models.registry import build_model, find_model
 from akgnn.runs.folder import RunFolder, check_fit
 from akgnn.runs.plan import RunPlan
+from akgnn.runs.rows import kept_rows
 from akgnn.training.fit import FitResult, logits_hiding, predict_logits
 from akgnn.training.history import History
 
@@ -72,6 +74,15 @@ class DataFacts:
         sizes = data.graph.num_nodes, data.graph.num_edges, data.num_features
         source, recipe = dict(data.source), data.recipe
         return cls(data.name, *sizes, data.class_names, data.split.label, source, recipe)
+
+    def agrees_with(self, other: "DataFacts") -> bool:
+        """Whether these are facts of the same data.
+
+        Of rows at the same distance another machine may take others for the nearest.
+        """
+        if LINKS in self.source and LINKS in other.source:
+            other = replace(other, num_edges=self.num_edges)
+        return self == other
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it."""
@@ -120,6 +131,12 @@ class Predictions:
     def labels(self) -> list[str]:
         """The likeliest class of every node."""
         return [self.class_names[index] for index in self.probability.argmax(1).tolist()]
+
+    @property
+    def by_id(self) -> dict[Any, str]:
+        """The likeliest class of every node, by its id or number."""
+        nodes: Sequence[Any] = range(len(self)) if self.ids is None else self.ids
+        return dict(zip(nodes, self.labels, strict=True))
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON can hold it."""
@@ -217,7 +234,7 @@ class Run:
             DataError: The data have changed since, or are not to be had.
         """
         data = self._load(data_root)
-        if DataFacts.of(data) != self.facts:
+        if not self.facts.agrees_with(DataFacts.of(data)):
             raise DataError(f"{data.name} is not the data that the run was trained on.")
         return data.to(device)
 
@@ -241,7 +258,8 @@ class Run:
         Args:
             nodes: Path or DataFrame of nodes to predict, which need not have been there in
                 training.
-            edges: Path or DataFrame of their edges, among each other and to nodes of training.
+            edges: Path or DataFrame of their edges, among each other and to nodes of training; none
+                where training had none, and new rows are linked to the nearest of training.
             dataset: Another data set with the same features and classes.
             unknown_ids: What to do with edges to ids without a node: `refuse` or `drop`; as in
                 training if not given.
@@ -294,7 +312,9 @@ class Run:
         y = torch.full((asked.graph.num_nodes,), -1)
         nodes, tables = self.tables[0], self.plan.tables
         # Without the tables of training the new nodes stand by themselves, as their graph does.
-        if nodes is not None or (tables is not None and Path(tables.nodes).is_file()):
+        if asked.y is not None:
+            y = asked.y
+        elif nodes is not None or (tables is not None and Path(tables.nodes).is_file()):
             data = self._load(None)
             train = data.split.train
             known: Any = data.ids
@@ -342,6 +362,16 @@ class Run:
             )
         if unknown_ids is not None:
             settings = settings.updated({"unknown_ids": unknown_ids})
+        if settings.has_no_edges:
+            if edges is not None:
+                raise SettingsError(
+                    "The run was trained without a table of edges: new rows are linked to the "
+                    "nearest rows of training. Leave `edges` out."
+                )
+            from akgnn.data.tables.nearest import read_near
+
+            training, direction = self._training_rows(settings, recipe), self.plan.run.direction
+            return read_near(settings, recipe, training, nodes=nodes, direction=direction)
         known = self.tables if self.tables[0] is not None else (settings.nodes, settings.edges)
         return read_for_prediction(
             settings,
@@ -351,6 +381,21 @@ class Run:
             known=(lambda: known) if known[0] is not None and str(known[0]) else None,
             direction=self.plan.run.direction,
         )
+
+    def _training_rows(self, settings: TableSettings, recipe: FeatureRecipe) -> Any:
+        """The rows of training: of its table, or those that the folder keeps."""
+        from akgnn.data.tables.nearest import training_rows
+
+        if self.tables[0] is not None:
+            return training_rows(settings, recipe, self.tables[0])
+        if self.folder is not None:
+            tensors = self.folder.read_weights(self.folder.read())
+            with reading(self.folder.path):
+                own = {name.removeprefix(EXTRA_TENSORS): tensor for name, tensor in tensors.items()}
+                rows = kept_rows(own, len(recipe.feature_names), self.num_classes)
+            if rows is not None:
+                return rows
+        return training_rows(settings, recipe, settings.nodes)
 
     @property
     def versions(self) -> dict[str, str]:
@@ -385,6 +430,7 @@ class Run:
             "model": run.model,
             "preset": run.preset,
             "seed": run.seed,
+            **{name: text for name, text in self.facts.source.items() if name == LINKS},
             **self.result.to_dict(),
         }
 

@@ -36,7 +36,7 @@ from akgnn.training.callbacks import Callback, Epoch
 from akgnn.training.fit import check_stopping
 from akgnn.training.score import Score
 from akgnn.training.state import initial_values
-from akgnn.tuning.space import Dimension, settings_of, space_of
+from akgnn.tuning.space import Dimension, settings_of, space_of, tried_preset
 from akgnn.tuning.study import Study, Trial, TrialState, storage_errors
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Search:
 
     def plan_of(self, trial: Trial) -> RunPlan:
         """The settings of a trial, with those that were not searched."""
-        return replace(self.plan, preset=self.plan.preset.updated(trial.values))
+        return replace(self.plan, preset=tried_preset(self.plan.preset, trial.values))
 
 
 def tune(
@@ -122,7 +122,7 @@ def tune(
         result = partial(Search, plan, space, score, data.split.label)
         while (done := len(study.trials)) < trials:
             trial, values = study.ask(space, plan.run.seed, settings_of(plan.preset))
-            tried = replace(plan, preset=plan.preset.updated(values))
+            tried = replace(plan, preset=tried_preset(plan.preset, values))
             try:
                 _try(study, trial, tried, data, score, callbacks, done)
             except InterruptedRunError as error:

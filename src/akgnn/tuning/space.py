@@ -96,6 +96,14 @@ def space_of(model: str, preset: Preset, fixed: Mapping[str, Any]) -> tuple[Dime
     return space
 
 
+def tried_preset(preset: Preset, values: Mapping[str, Any]) -> Preset:
+    """The preset with the values of a trial; a start of the kernel belongs to that kernel alone."""
+    before = preset.to_dict()["model"]
+    if before.get("kernel_start") is not None and values.get("kernel") != before["kernel"]:
+        values = {"kernel_start": None, **values}
+    return preset.updated(values)
+
+
 def settings_of(preset: Preset) -> dict[str, Any]:
     """All settings by name, whatever their kind."""
     return {name: value for kind in preset.to_dict().values() for name, value in kind.items()}

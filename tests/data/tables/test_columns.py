@@ -6,7 +6,6 @@ from akgnn.data.tables.columns import (
     feature_columns,
     id_column,
     label_column,
-    without_column,
 )
 from akgnn.data.tables.table import in_memory
 from akgnn.errors import DataError
@@ -63,8 +62,3 @@ def test_the_ends_of_an_edge_go_by_name_then_by_order(names, given, ends):
 def test_features_are_chosen_by_name_and_pattern(patterns, names):
     nodes = table("id", "age", "label", "w_1", "w_2")
     assert feature_columns(nodes, patterns, {"id": "ids", "label": "labels"}) == names
-
-
-def test_a_message_can_name_the_setting_that_leaves_a_column_out():
-    assert without_column("age") == "`columns='!age'`"
-    assert without_column("it's") == '`columns="!it\'s"`'

@@ -56,3 +56,24 @@ def test_unknown_ends_have_the_position_minus_1():
     assert ends.index.tolist() == [[0, 3], [-1, 1]]
     assert ends.is_known.tolist() == [False, True]
     assert ends.where(ends.is_known).index.tolist() == [[3], [1]]
+
+
+@pytest.mark.parametrize("direction", ["symmetrised", "kept"])
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_neither_the_order_of_edges_nor_of_columns_matters(direction, weight):
+    one, notes = graph_of(edges(*ROWS), direction, weight=weight)
+    turned = edges(*ROWS[::-1]).read(["source", "target", "w"]).content
+    turned = in_memory("e.csv", turned.select(["w", "target", "source"]))
+    other, other_notes = graph_of(turned, direction, weight=weight)
+    assert one.edge_index.tolist() == other.edge_index.tolist()
+    assert notes == other_notes
+    if weight is not None:
+        assert one.edge_weight.tolist() == other.edge_weight.tolist()
+
+
+def test_columns_of_numbers_are_no_weights_unless_asked():
+    for name in ("w", "weight", "calls"):
+        content = edges(*ROWS).read(["source", "target", "w"]).content
+        opened = in_memory("e.csv", content.rename_columns(["source", "target", name]))
+        assert graph_of(opened)[0].edge_weight is None
+        assert graph_of(opened, weight=name)[0].edge_weight is not None

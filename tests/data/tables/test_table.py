@@ -8,6 +8,7 @@ from akgnn.data.tables.table import (
     first_true,
     in_memory,
     in_one_line,
+    without_column,
 )
 
 
@@ -45,3 +46,8 @@ def test_only_empty_text_is_missing():
 def test_words_of_another_library_fit_into_a_line():
     assert in_one_line(ValueError("bad\n  thing\x1b[31m. ")) == "bad thing [31m"
     assert len(in_one_line(ValueError("x" * 1000))) == 300
+
+
+def test_a_message_can_name_the_setting_that_leaves_a_column_out():
+    assert without_column("age") == "`columns='!age'`"
+    assert without_column("it's") == '`columns="!it\'s"`'

@@ -31,14 +31,14 @@ def id_column(nodes: TableSource, name: str | None) -> str:
     """The column of the ids: the one named, one called `id`, or the first."""
     if name is not None:
         return named_column(nodes, name, "`id`")
-    return _called(nodes, ("id",)) or nodes.columns[0]
+    return called(nodes, ("id",)) or nodes.columns[0]
 
 
 def label_column(nodes: TableSource, name: str | None) -> str:
     """The column of the labels: the one named, or one called `label`."""
     if name is not None:
         return named_column(nodes, name, "`label`")
-    column = _called(nodes, ("label",))
+    column = called(nodes, ("label",))
     if column is None:
         raise DataError(
             f"{nodes.name} has no column called 'label'; name that of the classes with `label`. "
@@ -54,8 +54,8 @@ def end_columns(edges: TableSource, source: str | None, target: str | None) -> t
             f"{edges.name} has one column, {edges.columns[0]!r}; an edge table needs two, for the "
             "ids at the ends of an edge."
         )
-    start = named_column(edges, source, "`source`") if source else _called(edges, _SOURCES)
-    end = named_column(edges, target, "`target`") if target else _called(edges, _TARGETS)
+    start = named_column(edges, source, "`source`") if source else called(edges, _SOURCES)
+    end = named_column(edges, target, "`target`") if target else called(edges, _TARGETS)
     start = start or next(name for name in edges.columns if name != end)
     end = end or next(name for name in edges.columns if name != start)
     if start == end:
@@ -98,11 +98,6 @@ def feature_columns(nodes: TableSource, patterns: str, taken: Mapping[str, str])
     return [name for name in _matching(nodes.columns, wanted) if name not in left_out]
 
 
-def without_column(name: str) -> str:
-    """The setting that leaves a column out of the features, for a message."""
-    return f"`columns={f'!{name}'!r}`"
-
-
 def listed(names: Sequence[str], most: int = 12) -> str:
     """The first names, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
@@ -123,6 +118,7 @@ def _matching(columns: Sequence[str], patterns: Sequence[str]) -> list[str]:
     ]
 
 
-def _called(table: TableSource, names: Sequence[str]) -> str | None:
+def called(table: TableSource, names: Sequence[str]) -> str | None:
+    """The column with the first of these names that there is, whatever its capitals."""
     by_lower_case = {name.lower(): name for name in reversed(table.columns)}
     return next((by_lower_case[name] for name in names if name in by_lower_case), None)

@@ -9,7 +9,7 @@ from scipy import sparse
 from torch import Tensor
 
 from akgnn.csr import CSR
-from akgnn.data.tables.columns import did_you_mean, listed, without_column
+from akgnn.data.tables.columns import did_you_mean, listed
 from akgnn.data.tables.preparation import Learned, learn_columns
 from akgnn.data.tables.recipe import (
     CYCLES,
@@ -91,9 +91,13 @@ def check_columns(recipe: FeatureRecipe, name: str, present: Sequence[str]) -> N
     )
 
 
-def build_features(recipe: FeatureRecipe, typed: pa.Table, graph: Graph) -> Tensor | CSR:
-    """One matrix of the columns that `typed_columns` gave, finished as the recipe says."""
+def build_features(recipe: FeatureRecipe, typed: pa.Table, graph: Graph | None) -> Tensor | CSR:
+    """One matrix of the columns that `typed_columns` gave, finished as the recipe says.
+
+    The graph is needed where the recipe has no columns, and its degrees stand in.
+    """
     if not recipe.columns:
+        assert graph is not None, "there are columns, or a graph"
         degree = graph.degree.double().clamp(min=0)
         return recipe.finish(torch.stack([torch.ones_like(degree), degree.log1p()], dim=1).float())
     shape = typed.num_rows, len(recipe.feature_names)
@@ -235,7 +239,7 @@ def _learn_categories(table: Table, name: str, texts: pa.ChunkedArray) -> Catego
     if len(distinct) > MOST_CATEGORIES:
         raise DataError(
             f"{table.of(name)}: {len(distinct):,} different texts are no categories (at most "
-            f"{MOST_CATEGORIES:,}); leave it out with {without_column(name)}, or let "
+            f"{MOST_CATEGORIES:,}); leave it out with {table.without(name)}, or let "
             "`prepare='auto'` find out what they are."
         )
     return CategoryColumn(name, tuple(sorted(distinct.to_pylist())))
@@ -252,5 +256,5 @@ def _check_missing(table: Table, name: str, values: pa.ChunkedArray, missing: Mi
 
 def _all_missing(table: Table, name: str) -> DataError:
     return DataError(
-        f"{table.of(name)}: every value is missing; leave it out with {without_column(name)}."
+        f"{table.of(name)}: every value is missing; leave it out with {table.without(name)}."
     )

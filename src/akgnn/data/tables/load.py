@@ -5,11 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from akgnn.data.catalogue import Direction, FeatureTransform, check_options
 from akgnn.data.node_data import NodeData, content_sha256
 from akgnn.data.tables.columns import end_columns, feature_columns, node_columns
 from akgnn.data.tables.edges import read_graph
 from akgnn.data.tables.features import build_features, learn_recipe
+from akgnn.data.tables.nearest import known_ids, link_to_nearest, with_ids
 from akgnn.data.tables.nodes import (
     DEFAULT_SPLIT,
     checked_node_ids,
@@ -27,7 +30,7 @@ from akgnn.graph import Graph
 
 def load_tables(
     nodes: Any,
-    edges: Any,
+    edges: Any = None,
     *,
     id: str | None = None,  # noqa: A002
     label: str | None = None,
@@ -39,6 +42,7 @@ def load_tables(
     standardise: bool = False,
     missing: Missing = "fill",
     unknown_ids: UnknownIds = "refuse",
+    neighbours: int = 10,
     features: FeatureTransform = "auto",
     split: str | None = None,
     split_seed: int = 0,
@@ -46,10 +50,12 @@ def load_tables(
 ) -> NodeData:
     """Read a node table and an edge table, ready for training.
 
-    Both are paths or DataFrames (pandas, polars, pyarrow, …). The arguments to `unknown_ids` are
-    those of `TableSettings`, the others those of `read_tables`.
+    Both are paths or DataFrames (pandas, polars, pyarrow, …). Without edges each row is linked to
+    its nearest rows. The arguments to `neighbours` are those of `TableSettings`, the others those
+    of `read_tables`.
     """
     settings = TableSettings(
+        edges=() if edges is None else "",
         id=id,
         label=label,
         source=source,
@@ -60,6 +66,7 @@ def load_tables(
         standardise=standardise,
         missing=missing,
         unknown_ids=unknown_ids,
+        neighbours=neighbours,
     )
     return read_tables(
         settings,
@@ -93,7 +100,8 @@ def read_tables(
             val or test; 60/20/20 if not given.
         split_seed: Seed of a random split.
         direction: `symmetrised` counts every edge in both directions, `kept` only from source to
-            target.
+            target. Where rows are linked to their nearest rows, `kept` lets a row take in from
+            these and from no others.
 
     Returns:
         The data. Node i is row i of the node table; `ids` are as in the table, `recipe` says how
@@ -107,17 +115,27 @@ def read_tables(
     check_options(features, direction)
     nodes = settings.nodes if nodes is None else nodes
     edges = settings.edges if edges is None else edges
-    node_source, edge_source = open_table(nodes, "node"), open_table(edges, "edge")
-    start, end = end_columns(edge_source, settings.source, settings.target)
-    settings = replace(
-        settings, nodes=str(paths_of(nodes)), edges=paths_of(edges), source=start, target=end
-    )
+    node_source = open_table(nodes, "node")
+    settings = replace(settings, nodes=str(paths_of(nodes)), edges=paths_of(edges))
     name = Path(nodes).stem if isinstance(nodes, str | Path) else "tables"
+    if settings.has_no_edges:
+        settings = known_ids(node_source, settings)
+        opened, named = with_ids(node_source, settings)
+        data = read_node_data(name, opened, named, _unlinked, features, split, split_seed)
+        return link_to_nearest(data, settings, direction)
+    edge_source = open_table(edges, "edge")
+    start, end = end_columns(edge_source, settings.source, settings.target)
+    settings = replace(settings, source=start, target=end)
 
     def graph_of(ids: pa.ChunkedArray) -> tuple[Graph, dict[str, str]]:
         return read_graph(edge_source, settings, node_source.name, ids, direction)
 
     return read_node_data(name, node_source, settings, graph_of, features, split, split_seed)
+
+
+def _unlinked(ids: pa.ChunkedArray) -> tuple[Graph, dict[str, str]]:
+    none = torch.empty(2, 0, dtype=torch.int64)
+    return Graph.from_edge_index(none, num_nodes=len(ids)), {}
 
 
 def read_node_data(

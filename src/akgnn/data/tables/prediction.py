@@ -43,6 +43,7 @@ class PredictionData:
         ids: Ids of the nodes that wait, a pyarrow array of the type in the table.
         rows: Positions of those nodes in the graph.
         graph_ids: Ids of all nodes of the graph, as text or integers.
+        y: Classes of the training nodes among them, -1 for others; None where they are not at hand.
     """
 
     x: Tensor | CSR
@@ -50,6 +51,7 @@ class PredictionData:
     ids: pa.ChunkedArray
     rows: Tensor
     graph_ids: pa.ChunkedArray
+    y: Tensor | None = None
 
     @property
     def num_alone(self) -> int:
@@ -58,7 +60,7 @@ class PredictionData:
 
 
 @dataclass(frozen=True, eq=False)
-class _Nodes:
+class ReadNodes:
     """The rows of a node table: their ids and their columns as the recipe wants them."""
 
     table: Table
@@ -91,7 +93,7 @@ def read_for_prediction(
             them; None where they are not to be had.
         direction: Direction of training.
     """
-    new = _read_nodes(open_table(nodes, "node"), settings, recipe)
+    new = read_nodes(open_table(nodes, "node"), settings, recipe)
     rows, ids = torch.arange(len(new.ids)), output_ids(new.table, new.id_name)
     if edges is None:
         ends = Edges(np.empty((2, 0), dtype=np.int64), None)
@@ -109,7 +111,8 @@ def read_for_prediction(
     return PredictionData(x, graph, ids, rows, new.ids)
 
 
-def _read_nodes(opened: TableSource, settings: TableSettings, recipe: FeatureRecipe) -> _Nodes:
+def read_nodes(opened: TableSource, settings: TableSettings, recipe: FeatureRecipe) -> ReadNodes:
+    """Read the ids of a node table, and the columns that the recipe wants."""
     id_name, wanted = id_column(opened, settings.id), recipe.column_names
     check_columns(recipe, opened.name, opened.columns)
     if id_name in wanted:
@@ -121,19 +124,19 @@ def _read_nodes(opened: TableSource, settings: TableSettings, recipe: FeatureRec
     if not len(table):
         raise DataError(f"{table.name} has column names but no rows.")
     ids = checked_node_ids(table, id_name)
-    return _Nodes(table, id_name, ids, typed_columns(recipe, table))
+    return ReadNodes(table, id_name, ids, typed_columns(recipe, table))
 
 
 def _joined(
-    new: _Nodes,
+    new: ReadNodes,
     links: EdgeTable,
     known: Tables,
     settings: TableSettings,
     recipe: FeatureRecipe,
     direction: Direction,
-) -> tuple[_Nodes, Edges]:
+) -> tuple[ReadNodes, Edges]:
     """The new nodes followed by the old ones, and the edges of both."""
-    old = _read_nodes(open_table(known[0], "node"), settings, recipe)
+    old = read_nodes(open_table(known[0], "node"), settings, recipe)
     is_old = pa.array(positions(old.ids, new.ids) < 0)
     ids = joined_ids(new.ids, old.ids.filter(is_old))
     columns = new.columns

@@ -88,7 +88,7 @@ def _learn_column(table: Table, name: str, bins: int) -> Learned:
         return _learn_date(name, as_seconds(table, name))
     if _is_numeric(kind) or types.is_boolean(kind):
         numbers = as_numbers(table, name)
-        if types.is_integer(kind) and _counts_rows(numbers):
+        if types.is_integer(kind) and counts_rows(numbers):
             return "a number for every row", None
         return _learn_number(name, numbers, bins, is_integer=types.is_integer(kind))
     return f"a column of {kind}", None
@@ -203,7 +203,7 @@ def _learn_date(name: str, values: pa.ChunkedArray) -> Learned:
     return DateColumn(name, middle, middle, scale, tuple(cycles), marks_missing), values
 
 
-def _counts_rows(values: pa.ChunkedArray) -> bool:
+def counts_rows(values: pa.ChunkedArray) -> bool:
     """Whether these are as many integers in a row as there are nodes, in any order."""
     if values.null_count or len(values) < _FEW:
         return False

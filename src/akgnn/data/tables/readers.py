@@ -39,7 +39,7 @@ def open_table(table: Any, kind: Literal["node", "edge"]) -> TableSource:
         return put_together([open_table(each, kind) for each in table])
     if not isinstance(table, str | Path):
         name = f"the {kind} table"
-        return in_memory(name, table if isinstance(table, pa.Table) else _to_arrow(table, name))
+        return in_memory(name, to_arrow(table, name))
     if not str(table):
         raise DataError(f"There is no {kind} table; name its file with `{kind}s`.")
     path = Path(table)
@@ -95,7 +95,10 @@ def _open_parquet(path: Path) -> TableSource:
     return TableSource(str(path), names, read)
 
 
-def _to_arrow(frame: Any, name: str) -> pa.Table:
+def to_arrow(frame: Any, name: str) -> pa.Table:
+    """A DataFrame held in memory as pyarrow's table; `name` is what to call it in messages."""
+    if isinstance(frame, pa.Table):
+        return frame
     try:
         import narwhals as nw
         from narwhals.exceptions import NarwhalsError

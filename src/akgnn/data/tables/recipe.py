@@ -239,7 +239,10 @@ class FeatureRecipe:
     def in_words(self) -> str:
         """What is done to each column, in a line."""
         if not self.columns:
-            return "none in the table; a constant 1 and log(1 + degree) stand in" + self._left_out
+            return (
+                "none in the table; a constant 1 and log(1 + degree) stand in"
+                + self.left_out_in_words
+            )
         kinds: dict[str, list[Column]] = {}
         for column in self.columns:
             kinds.setdefault(_kind_in_words(column), []).append(column)
@@ -250,18 +253,22 @@ class FeatureRecipe:
             features = sum(len(column.feature_names) for column in columns)
             more = f" ({features:,} features)" if features > len(columns) else ""
             parts.append(text + more)
-        return ", ".join(parts) + self._left_out
+        return ", ".join(parts) + self.left_out_in_words
 
     @property
-    def _left_out(self) -> str:
+    def left_out_in_words(self) -> str:
+        """Which columns are left out and why, as the end of a sentence."""
         by_reason: dict[str, list[str]] = {}
         for name, reason in self.left_out.items():
             by_reason.setdefault(reason, []).append(f"`{name}`")
         parts = [f"{_listed(names)} left out: {reason}" for reason, names in by_reason.items()]
         return "".join(f"; {part}" for part in parts)
 
-    def apply(self, table: "Table", graph: Graph) -> Tensor | CSR:
-        """The features of a node table, whose columns are found by their names."""
+    def apply(self, table: "Table", graph: Graph | None) -> Tensor | CSR:
+        """The features of a node table, whose columns are found by their names.
+
+        Without columns the graph stands in; otherwise it may be None.
+        """
         from akgnn.data.tables.features import build_features, typed_columns
 
         return build_features(self, typed_columns(self, table), graph)

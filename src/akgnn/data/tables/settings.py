@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from akgnn.settings import Settings
+from akgnn.settings import Settings, count
 
 Prepare = Literal["auto", "plain"]
 Missing = Literal["fill", "refuse"]
 UnknownIds = Literal["refuse", "drop"]
+LINKS = "links"
+"""Where the record of a run says that rows are linked to their nearest rows."""
 # Names that records of earlier versions have.
 _RENAMED = {"features": "columns"}
 
@@ -20,8 +22,10 @@ class TableSettings(Settings):
 
     Attributes:
         nodes: File of the nodes, one a row.
-        edges: File of the edges, one a row; or a list of several, whose edges are put together.
-        id: Column of the nodes' ids; if not given one called `id`, else the first.
+        edges: File of the edges, one a row; or a list of several, whose edges are put together. An
+            empty list says that there are none: each row is linked to its nearest rows.
+        id: Column of the nodes' ids; if not given one called `id`, else the first. Without a table
+            of edges the first counts only if it names rows; else, and if empty, rows are numbered.
         label: Column of their classes, empty where unknown; if not given one called `label`.
         source: Column of the edge table with the id that an edge starts from; if not given one
             called `source`, `src` or `from`, else the first.
@@ -38,6 +42,7 @@ class TableSettings(Settings):
         missing: `fill` puts the column's mean for a missing number and no category for a missing
             text; `refuse` makes missing values an error.
         unknown_ids: Whether an edge to an id that no node has is an error or is dropped.
+        neighbours: Nearest rows that each row is linked to, where there is no table of edges.
     """
 
     nodes: str = ""
@@ -52,6 +57,12 @@ class TableSettings(Settings):
     standardise: bool = False
     missing: Missing = "fill"
     unknown_ids: UnknownIds = "refuse"
+    neighbours: int = count(10, most=1000)
+
+    @property
+    def has_no_edges(self) -> bool:
+        """Whether rows are linked to their nearest rows, for want of a table of edges."""
+        return self.edges == ()
 
 
 def renamed_table_settings(values: Mapping[str, Any]) -> dict[str, Any]:

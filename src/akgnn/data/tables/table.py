@@ -28,6 +28,11 @@ def row_number(row: int) -> str:
     return f"row {row} (counted from 0)"
 
 
+def without_column(name: str) -> str:
+    """The setting that leaves a column out of the features, for a message."""
+    return f"`columns={f'!{name}'!r}`"
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """A table in memory.
@@ -36,11 +41,13 @@ class Table:
         name: Its file, or what to call it.
         content: The columns.
         locate: Names the line or row of a record, such as `line 7`, given its index from 0 on.
+        without: Says how to leave a column out.
     """
 
     name: str
     content: pa.Table
     locate: Callable[[int], str] = row_number
+    without: Callable[[str], str] = without_column
 
     def __len__(self) -> int:
         return int(self.content.num_rows)

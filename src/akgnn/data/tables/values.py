@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from akgnn.data.tables.columns import without_column
 from akgnn.data.tables.table import (
     NUMBER,
     Table,
@@ -35,7 +34,7 @@ def as_numbers(table: Table, name: str) -> pa.ChunkedArray:
     if not (is_number or types.is_boolean(kind) or types.is_null(kind) or is_text(kind)):
         raise DataError(
             f"{table.of(name)}: a column of {kind} is neither numbers nor categories; turn it "
-            f"into one of them, or leave it out with {without_column(name)}."
+            f"into one of them, or leave it out with {table.without(name)}."
         )
     if types.is_boolean(kind):
         column = column.cast(pa.uint8())
@@ -130,5 +129,5 @@ def not_a_number(table: Table, name: str, texts: pa.ChunkedArray) -> DataError:
         return DataError(f"{table.of(name)}: expected numbers, got numbers written as text.")
     return DataError(
         f"{table.at(row, name)}: {texts[row].as_py()!r} is no number, but the column holds "
-        f"numbers; correct it, empty the cell, or leave the column out with {without_column(name)}."
+        f"numbers; correct it, empty the cell, or leave the column out with {table.without(name)}."
     )
