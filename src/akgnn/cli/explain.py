@@ -34,11 +34,13 @@ def explain(
     from akgnn.explain.nodes import find_node
     from akgnn.machine.device import choose_device
     from akgnn.runs.run import load_run
+    from akgnn.training.calibration import Calibrated
 
     place = choose_device(device)
     loaded = load_run(run)
     data = loaded.data(data_root)
-    found = explain_node(loaded.model.to(place), data.to(place), find_node(node, data), top=top)
+    model = Calibrated(loaded.model, loaded.result.temperature).to(place).eval()
+    found = explain_node(model, data.to(place), find_node(node, data), top=top)
     if as_json:
         content = found.to_dict()
         print_json({**content, "neighbours": content["neighbours"][:top]})

@@ -69,7 +69,8 @@ def print_run(run: "Run", device: str, verdict: "Verdict | None" = None) -> None
     )
     print(
         f"  test log loss   {result.test_log_loss:.3f}    "
-        f"(calibration error {result.test_calibration_error:.1f} %)"
+        f"(calibration error {result.test_calibration_error:.1f} %, "
+        f"temperature {result.temperature:.2f})"
     )
     if verdict is not None:
         print(f"  most frequent   {_most_frequent(verdict)}")

@@ -195,16 +195,19 @@ class Insight:
 
 
 @torch.no_grad()
-def insight_of(model: nn.Module, data: NodeData, *, top: int = 10) -> Insight:
+def insight_of(
+    model: nn.Module, data: NodeData, *, temperature: float = 1.0, top: int = 10
+) -> Insight:
     """Look at a trained model.
 
     Args:
         model: In evaluation mode.
         data: The data that it was trained on.
+        temperature: What class scores are divided by before they become probabilities.
         top: How many doubtful labels to list of nodes held out, and of training nodes.
     """
     logits = predict_logits(model, data)
-    probability, nodes = logits.softmax(1), data.split.test
+    probability, nodes = (logits / temperature).softmax(1), data.split.test
     y = data.y[nodes]
     table = confusion_matrix(logits[nodes].argmax(1), y, data.num_classes)
     has_test = nodes.numel() > 0

@@ -292,7 +292,8 @@ class Run:
             data = self._named_data(dataset, data_root)
             logits, ids = predict_logits(model, data.to(place)), data.ids
         model.cpu()
-        return Predictions(self.facts.class_names, logits.cpu().softmax(1), _plain(ids), alone)
+        probability = (logits.cpu() / self.result.temperature).softmax(1)
+        return Predictions(self.facts.class_names, probability, _plain(ids), alone)
 
     @property
     def num_classes(self) -> int:

@@ -17,6 +17,7 @@ from akgnn.graph import Graph
 from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.ops.dropout import Noise
 from akgnn.training.arguments import check_arguments, outputs_checked
+from akgnn.training.calibration import checked_temperature, temperature_of
 from akgnn.training.callbacks import Callback, Epoch, notify
 from akgnn.training.history import History
 from akgnn.training.metrics import METRICS, accuracy, cross_entropy, metrics_by_epoch
@@ -49,6 +50,9 @@ class FitResult:
             empty for models without adaptive kernels.
         restarts: The initial values that were tried, where there were several.
         history: Every epoch; of several restarts those of the best.
+        temperature: What class scores are divided by before they become probabilities, so that the
+            loss on validation nodes is lowest; 1 leaves them. Log loss and calibration error are
+            of those probabilities.
     """
 
     scores: Mapping[str, float]
@@ -59,6 +63,7 @@ class FitResult:
     neighbour_share: tuple[float, ...]
     restarts: tuple[RestartResult, ...]
     history: History = field(repr=False)
+    temperature: float = 1.0
 
     def __getattr__(self, name: str) -> float:
         scores: Mapping[str, float] = self.__dict__.get("scores", {})
@@ -82,12 +87,14 @@ class FitResult:
             "lambda_max": list(self.lambda_max),
             "neighbour_share": list(self.neighbour_share),
             "starts": [restart.to_dict() for restart in self.restarts],
+            "temperature": self.temperature,
         }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], history: History) -> "FitResult":
         """The result that `to_dict` wrote; a `ValueError` or `KeyError` if it does not fit."""
-        others = ("best_epoch", "epochs", "seconds", "lambda_max", "neighbour_share", "starts")
+        lists = ("lambda_max", "neighbour_share", "starts")
+        others = ("best_epoch", "epochs", "seconds", *lists, "temperature")
         # Runs from before there were some of the scores do not have them.
         scores = dict.fromkeys(_score_names(), math.nan)
         for name in ("test_accuracy", "val_accuracy", "val_loss", "train_accuracy"):
@@ -107,6 +114,8 @@ class FitResult:
             from_json(numbers, content.get("neighbour_share", []), "neighbour_share"),
             from_json(tuple[RestartResult, ...], content.get("starts", []), "starts"),
             history,
+            # Runs from before probabilities were calibrated have them as they were.
+            checked_temperature(from_json(float, content.get("temperature", 1.0), "temperature")),
         )
 
 
@@ -361,8 +370,12 @@ def result_of(state: TrainingState, data: NodeData) -> FitResult:
     share = history.neighbour_share
     model.eval()
     logits = model(data.x, data.graph)
+    temperature = temperature_of(logits[data.split.val], data.y[data.split.val])
+    calibrated = logits / temperature
     scores = {
-        f"{part}_{name}": metric.function(logits[nodes], data.y[nodes])
+        f"{part}_{name}": metric.function(
+            (calibrated if metric.of_probabilities else logits)[nodes], data.y[nodes]
+        )
         for part, nodes in (("test", data.split.test), ("val", data.split.val))
         for name, metric in METRICS.items()
     }
@@ -378,6 +391,7 @@ def result_of(state: TrainingState, data: NodeData) -> FitResult:
         neighbour_share=tuple(share[best_epoch]) if share else (),
         restarts=restarts,
         history=history,
+        temperature=temperature,
     )
 
 

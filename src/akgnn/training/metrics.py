@@ -131,6 +131,8 @@ class Metric:
         is_percent: Whether it is a percentage.
         by_epoch: Whether validation nodes are scored after every epoch, and not only at the best:
             `always`, `two classes` or `never`. The metric that training stops on always is.
+        of_probabilities: Whether it judges probabilities; then results have it at the temperature
+            that calibrates them.
     """
 
     function: Callable[[Tensor, Tensor], float]
@@ -139,6 +141,7 @@ class Metric:
     lower_is_better: bool = False
     is_percent: bool = True
     by_epoch: Literal["always", "two classes", "never"] = "always"
+    of_probabilities: bool = False
 
     def text(self, value: float) -> str:
         """A value for readers."""
@@ -171,9 +174,14 @@ METRICS: dict[str, Metric] = {
         lower_is_better=True,
         is_percent=False,
         by_epoch="never",
+        of_probabilities=True,
     ),
     "calibration_error": Metric(
-        calibration_error, "calibration error", lower_is_better=True, by_epoch="never"
+        calibration_error,
+        "calibration error",
+        lower_is_better=True,
+        by_epoch="never",
+        of_probabilities=True,
     ),
 }
 """Every metric by name. Results have `test_NAME` and `val_NAME` of each."""
