@@ -210,7 +210,7 @@ def _stop_faults(command: Command, strike: Strike, ended: Ended) -> list[str]:
         return []
     lines = ended.said.strip().splitlines()
     is_told = len(lines) == 1 and (
-        lines[0] == "akgnn: stopped." or (bool(command.hint) and command.hint in lines[0])
+        lines[0] == "akgnn: stopped." or any(hint in lines[0] for hint in command.hints)
     )
     is_right = ended.status == 1 and is_told
     name = strike.number.name

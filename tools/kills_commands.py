@@ -15,17 +15,20 @@ class Command:
         kind: The line of the table that it counts for.
         run: The command itself.
         again: What is added to go on after a kill.
-        hint: Part of what it says where it is asked to stop in the middle of its work.
+        hints: What it may say, in parts, where it is asked to stop in the middle of its work.
         watched: A file that is there only while something is being written.
     """
 
     kind: str
     run: str
     again: str = ""
-    hint: str = ""
+    hints: tuple[str, ...] = ()
     watched: str = ""
 
 
+_GO_ON = "Go on with: akgnn train --out out"
+_NOT_CHOSEN = "No model was chosen yet, and nothing was kept."
+_SAME = "the same command goes on"
 _SHORT = "--set epochs=40 --set patience=40"
 _KEPT = "--checkpoint-seconds 0 --out out --json"
 _OWN = "--nodes INPUTS/nodes.csv --edges INPUTS/edges.csv"
@@ -34,18 +37,19 @@ _NEW = "--nodes INPUTS/new.csv --edges INPUTS/new-edges.csv"
 
 def _train(kind: str, options: str) -> Command:
     run = f"akgnn train {options} {_KEPT}"
-    return Command(kind, run, again="--resume", hint="Go on with: akgnn train --out out")
+    return Command(kind, run, again="--resume", hints=(_GO_ON, _NOT_CHOSEN))
 
 
 def _tune(options: str) -> Command:
     run = f"akgnn tune {options} --out out --json"
-    return Command("tune", run, hint="the same command goes on", watched="out/study.db-journal")
+    return Command("tune", run, hints=(_SAME,), watched="out/study.db-journal")
 
 
 COMMANDS = (
     _train("train", f"--dataset csbm:num_nodes=300 --kernel signed {_SHORT}"),
     _train("train", "--dataset cora --set epochs=8 --set patience=8"),
     _train("train", f"{_OWN} {_SHORT}"),
+    _train("train", f"{_OWN} --model auto --set epochs=8 --set patience=8"),
     _train("seeds", f"--dataset csbm:num_nodes=300 --seeds 3 {_SHORT}"),
     _train("seeds", f"{_OWN} --seeds 3 --set epochs=20 --set patience=20"),
     _train("folds", f"{_OWN} --folds 3 --set epochs=20 --set patience=20"),
@@ -60,7 +64,7 @@ COMMANDS = (
     Command(
         "reproduce",
         "akgnn reproduce INPUTS/small.toml --jobs 2 --out out --json",
-        hint="the same command goes on",
+        hints=(_SAME,),
     ),
 )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 # Times, what the machine was doing, and what a call says of itself alone.
-_PASSING = {"seconds", "sha256", "environment", "peak_memory", "trained"}
+_PASSING = {"seconds", "sha256", "environment", "peak_memory", "trained", "choice"}
 _TRIAL_SECONDS = re.compile(
     r'(<td class="text"[^>]*>\w+</td><td>[^<]*</td><td>\d+</td>)<td>[^<]*</td>'
 )
