@@ -72,6 +72,36 @@ def test_an_error_while_writing_leaves_the_old_file(tmp_path):
     assert list(tmp_path.iterdir()) == [file]
 
 
+# Begins to write a file, says so, and waits to be killed.
+WRITE = """
+import sys
+from pathlib import Path
+from akgnn.files import replacing
+with replacing(Path(sys.argv[1])) as temporary:
+    temporary.write_bytes(b"half")
+    print(temporary.name, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no way to ask whether a process is there")
+def test_what_a_killed_process_was_writing_goes_when_something_is_written_again(tmp_path):
+    file = tmp_path / "predictions.csv"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    writer = subprocess.Popen([sys.executable, "-c", WRITE, str(file)], **pipes)
+    half = tmp_path / writer.stdout.readline().strip()
+    # Another machine may share the folder: its processes cannot be asked.
+    elsewhere = tmp_path / f".tmp-00000000-{writer.pid}-0.csv"
+    elsewhere.touch()
+    write_file(file, b"first")
+    assert half.exists()
+    writer.kill()
+    writer.communicate()
+    write_file(file, b"second")
+    assert file.read_bytes() == b"second"
+    assert set(tmp_path.iterdir()) == {file, elsewhere}
+
+
 def test_a_name_that_is_too_long_is_told_in_one_line(tmp_path):
     with pytest.raises(RunFolderError, match="File name too long"):
         write_file(tmp_path / ("x" * 300), b"")

@@ -1010,7 +1010,6 @@ MORE: list[Case] = [
             "with two kinds": _with_jsonl({"id": 7, "label": "a", "age": 1}),
             "with text among numbers": _with_jsonl({"id": "z", "label": "a", "age": "old"}),
             "with a list as a label": _with_jsonl({"id": "z", "label": ["a"], "age": 1}),
-            "with a list as a feature": _jsonl(*({**row, "age": [1]} for row in GOOD_ROWS)),
             "with NaN": text("nodes.jsonl", '{"id": "a", "label": "b", "age": NaN}\n'),
             "with a line of 20 MB": text("nodes.jsonl", '{"id": "' + "a" * 20_000_000 + '"}\n'),
             "in UTF-16": python("open('nodes.jsonl','w',encoding='utf-16').write('{}')"),
@@ -1041,10 +1040,6 @@ MORE: list[Case] = [
                 PARQUET
                 + "import datetime as d; pq.write_table(t.set_column(1,'label',pa.array([d.date(2020,1,1+i%2) for i in range(40)])),'nodes.parquet')"
             ),
-            "with nested features": python(
-                PARQUET
-                + "pq.write_table(t.append_column('x',pa.array([{'a':[1]}]*40)),'nodes.parquet')"
-            ),
             "nested 3,000 deep": python(
                 PARQUET
                 + "import functools; k=functools.reduce(lambda k,_: pa.list_(k),range(300),pa.int8()); pq.write_table(t.append_column('x',pa.nulls(40,k)),'nodes.parquet')"
@@ -1061,6 +1056,29 @@ MORE: list[Case] = [
                 + "pq.write_table(t.set_column(0,'id',pa.array([i+0.5 for i in range(40)])),'nodes.parquet')"
             ),
         }.items()
+    ),
+    # What is no number, text or date is left out, and said to be; as it is, it cannot be taken.
+    *(
+        case(f"{name}{', plain' * is_plain}", run + " --prepare plain" * is_plain, make, **wanted)
+        for name, run, make in (
+            (
+                "jsonl with a list as a feature",
+                JSONL,
+                _jsonl(*({**row, "age": [1]} for row in GOOD_ROWS)),
+            ),
+            (
+                "parquet with nested features",
+                f"{TRAIN} --nodes nodes.parquet --edges edges.csv",
+                python(
+                    PARQUET
+                    + "pq.write_table(t.append_column('x',pa.array([{'a':[1]}]*40)),'nodes.parquet')"
+                ),
+            ),
+        )
+        for is_plain, wanted in (
+            (False, {"status": 0, "says": "left out: a column of"}),
+            (True, {"status": 2}),
+        )
     ),
     *(
         case(f"table path {what}", f"{TRAIN} --nodes {path} --edges edges.csv")

@@ -5,6 +5,8 @@ import io
 import json
 import math
 import os
+import platform
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -17,6 +19,10 @@ from akgnn.errors import AkgnnError, CheckpointError, RunFolderError, SettingsEr
 
 LOCK_FILE = ".lock"
 _TEMPORARY = ".tmp-"
+# A temporary file says who writes it, so that others know whether it was left behind: on a shared
+# disk a process of another machine may have the same number.
+_MACHINE = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+_OURS = re.compile(rf"{re.escape(_TEMPORARY)}{_MACHINE}-(\d{{1,10}})-\d+(\..*)?")
 _NUMBERS = count()
 _LONGEST_ENDING = 16
 # Larger than any record, so beyond it lies a slip: another kind of file.
@@ -60,9 +66,11 @@ def replacing(file: Path) -> Iterator[Path]:
     # The ending stays, as some libraries go by it, unless it is so long that the name would be too;
     # MLflow remembers every database it has made, so that no name may come twice.
     ending = file.suffix if len(file.suffix) <= _LONGEST_ENDING else ""
-    temporary = file.parent / f"{_TEMPORARY}{os.getpid()}-{next(_NUMBERS)}{ending}"
+    writer = f"{_MACHINE}-{os.getpid()}-{next(_NUMBERS)}"
+    temporary = file.parent / f"{_TEMPORARY}{writer}{ending}"
     try:
         _check_replaceable(file)
+        _remove_left_over(file.parent)
         yield temporary
         temporary.replace(file)
     except OSError as error:
@@ -82,6 +90,28 @@ def _check_replaceable(file: Path) -> None:
         raise RunFolderError(f"Cannot write {file}: it is a folder; name a file in it.")
     if file.exists() and not file.is_file():
         raise RunFolderError(f"Cannot write {file}: it is no file but a pipe or a device.")
+
+
+def _remove_left_over(folder: Path) -> None:
+    """Remove temporary files whose writers, on this machine, were killed."""
+    for file in folder.glob(f"{_TEMPORARY}*"):
+        writer = _OURS.fullmatch(file.name)
+        if writer and not _is_running(int(writer[1])):
+            with suppress(OSError):
+                file.unlink()
+
+
+def _is_running(process: int) -> bool:
+    # Elsewhere this signal is not a mere question.
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        pass
+    return True
 
 
 def exists(path: Path) -> bool:
@@ -111,7 +141,7 @@ def make_folder(folder: Path) -> None:
         raise RunFolderError(f"Cannot make the folder {str(folder)!r}: a name holds no zero bytes.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=folder):
+        with TemporaryFile(dir=folder, prefix=_TEMPORARY):
             pass
     except OSError as error:
         raise RunFolderError(

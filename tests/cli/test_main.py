@@ -66,6 +66,15 @@ def test_errors_become_a_line_and_a_status(error, status, capsys, monkeypatch):
     assert capsys.readouterr().err.startswith("akgnn: ")
 
 
+def test_ctrl_c_inside_a_command_is_told(capsys, monkeypatch):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("akgnn.runs.run.load_run", interrupted)
+    assert main(["predict", "run"]) == 1
+    assert capsys.readouterr().err == "akgnn: stopped.\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -120,6 +120,16 @@ def test_a_request_to_stop_keeps_what_is_done_and_fails_nothing(spec, tmp_path, 
 
 
 @pytest.mark.usefixtures("_no_workers")
+def test_it_shows_the_same_whether_runs_were_there_or_not(spec, tmp_path, capsys):
+    command = ["reproduce", spec, "--seeds", "2", "--out", str(tmp_path / "results"), "--jobs", "1"]
+    shown = []
+    for _ in range(2):
+        assert main([*command, "--json"]) == 0
+        shown.append({**json.loads(capsys.readouterr().out), "trained": None})
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.usefixtures("_no_workers")
 def test_skipped_lines_and_failed_runs_are_told(spec, tmp_path, capsys):
     out = tmp_path / "results"
     out.mkdir()

@@ -70,6 +70,21 @@ def test_a_torn_last_line_is_named_and_does_not_spoil_the_next(store, record):
     assert [r.seed for r in store.read().records] == [0, 1, 2]
 
 
+def test_a_torn_last_line_is_cut_off_by_who_goes_on(store):
+    whole = store.file.read_bytes()
+    store.file.write_bytes(whole + whole[:200])
+    with store.locked():
+        assert store.file.read_bytes() == whole
+
+
+def test_a_last_line_without_its_end_that_is_whole_stays(store, record):
+    whole = store.file.read_bytes() + b'{"format": "akgnn-record-9"}'
+    store.file.write_bytes(whole)
+    with store.locked():
+        store.append(replace(record, plan=PLAN.with_seed(2)))
+    assert store.file.read_bytes().startswith(whole + b"\n{")
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [

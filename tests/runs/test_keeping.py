@@ -3,7 +3,7 @@
 import copy
 import json
 import math
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 
 import pytest
@@ -195,6 +195,16 @@ def test_resuming_a_finished_run_shows_its_result(folder):
     result = train_run(plan, plan.load(), folder)
     again = train_run(plan, plan.load(), folder, resume=True, callbacks=[StopWhen(lambda: 1 / 0)])
     assert identical(again, result)
+
+
+@pytest.mark.parametrize(("rate", "kept"), [(0.01, ["weights.safetensors"]), (1e30, [])])
+def test_resuming_removes_what_a_kill_at_the_very_end_left(folder, rate, kept):
+    plan = make_plan(learning_rate=rate)
+    for resume in (False, True):
+        with suppress(DivergedError, RunFolderError):
+            train_run(plan, plan.load(), folder, resume=resume)
+        assert names_in(folder.path) == ["epochs.jsonl", "run.json", *kept]
+        (folder.path / "state-000012.safetensors").touch()
 
 
 def test_resuming_where_nothing_is_starts_a_run(folder):

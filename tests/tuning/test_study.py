@@ -1,5 +1,7 @@
 import math
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 
 import pytest
@@ -81,6 +83,30 @@ def test_an_interrupted_search_tries_what_it_would_have_tried(tmp_path):
     assert parts == whole
     with closing(Study(tmp_path / "parts.db", ABOUT, Score.of("loss"))) as study:
         assert [trial.values for trial in study.trials] == whole
+
+
+# Changes a database, and is killed with a part of the change in the file.
+KILLED_CHANGE = """
+import os, signal, sqlite3, sys
+base = sqlite3.connect(sys.argv[1])
+base.execute("PRAGMA cache_size = 1")
+base.execute("BEGIN IMMEDIATE")
+base.execute("CREATE TABLE more (text)")
+for _ in range(300):
+    base.execute("INSERT INTO more VALUES (?)", ("x" * 2000,))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_kill_in_the_middle_of_a_change_is_taken_back(opened, tmp_path):
+    study = opened()
+    whole = try_some(study, 2)
+    study.close()
+    subprocess.run([sys.executable, "-c", KILLED_CHANGE, str(tmp_path / "study.db")])
+    journal = tmp_path / "study.db-journal"
+    assert journal.exists()
+    assert [trial.values for trial in opened().trials] == whole
+    assert not journal.exists()
 
 
 def test_how_a_trial_ended_is_kept(opened):

@@ -34,6 +34,8 @@ from akgnn.version import __version__
 
 # Not the fault of what was asked for.
 _FAILURES = (DivergedError, FailedRunsError, InterruptedRunError, OutOfMemoryError)
+# What typer makes of Ctrl-C inside a command.
+_INTERRUPTED = 130
 
 app = typer.Typer(
     name="akgnn",
@@ -88,6 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         status = app(args=arguments, prog_name="akgnn", standalone_mode=False)
         sys.stdout.flush()
+        if status == _INTERRUPTED:
+            raise KeyboardInterrupt
         return int(status or 0)
     except typer.TyperException as error:
         if given:

@@ -72,7 +72,8 @@ def reproduce(
             f"Stopped with {len(done)} of {len(tasks)} runs done, which are kept in {out}; "
             "the same command goes on."
         )
-    records = [*before.records, *done]
+    # As they were written, in few digits: so a later call shows the same.
+    records = store.read().records
     plans = {task.plan for task in wanted}
     last = {record.plan: record for record in records}.values()
     failed = [record for record in last if record.error and record.plan in plans]

@@ -141,8 +141,13 @@ class RunFolder:
         record = parse_json(json_text({"format": FORMAT, **content, "weights": entry}))
         text = json_text({**record, "sha256": _sha256(record)}, indent=1)
         write_file(self.path / RUN_FILE, (text + "\n").encode())
+        self.remove_old(record)
+
+    def remove_old(self, content: Mapping[str, Any]) -> None:
+        """Remove states that `run.json` names no more, and what a kill left; under the lock."""
+        kept = self._weights_file(content) if content.get("weights") else ""
         for old in [*self.path.glob("*.safetensors"), *self.path.glob(".tmp-*")]:
-            if old.name != file:
+            if old.name != kept:
                 with suppress(OSError):
                     old.unlink()
 
@@ -156,9 +161,13 @@ class RunFolder:
         if not entry:
             raise CheckpointError(f"The run in {self.path} has no weights yet.")
         with reading(self.path):
-            name = Path(from_json(str, entry["file"], "file")).name
             sha256 = from_json(str, entry["sha256"], "sha256")
-        return read_tensors(self.path / name, sha256)
+        return read_tensors(self.path / self._weights_file(content), sha256)
+
+    def _weights_file(self, content: Mapping[str, Any]) -> str:
+        """The name of the file with the tensors that belong to this content."""
+        with reading(self.path):
+            return Path(from_json(str, content["weights"]["file"], "file")).name
 
     def write_snapshot(self, content: Mapping[str, Any], snapshot: Snapshot) -> None:
         """Keep the state of a run that goes on."""

@@ -101,6 +101,9 @@ class KeptRun:
                 self.outcome = error
         elif content.get("status") != "running":
             self.outcome = load_run(folder.path)
+        if self.outcome is not None:
+            # A kill at the very end may have left the last state.
+            folder.remove_old(content)
         else:
             self.snapshot = folder.read_snapshot(content)
             if self.snapshot is not None:

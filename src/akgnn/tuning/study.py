@@ -171,7 +171,8 @@ def _check_file(file: Path) -> None:
     if not file.exists() or not file.stat().st_size:
         return
     try:
-        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as base:
+        # Not read-only: a kill in the middle of a change leaves one to take back, from a journal.
+        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=rw", uri=True)) as base:
             found = base.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     except sqlite3.DatabaseError as error:
         raise RunFolderError(f"{file} cannot be read as an SQLite file: {error}.") from error
