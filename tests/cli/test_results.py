@@ -68,7 +68,7 @@ def test_a_run_for_people(capsys):
         "csbm:num_nodes=100: 100 nodes, 10 edges, 32 features, 3 classes; split random:12345678",
         "akgnn (paper), seed 0, 2.5 s on cpu",
         "  test accuracy   81.2 %   (balanced 79.0 %, macro F1 78.5 %)",
-        "  test log loss   0.512    (calibration error 3.0 %)",
+        "  test log loss   0.512    (calibration error 3.0 %, temperature 1.00)",
         "  validation      70.0 %   (best of 12 epochs: 7)",
         "  λ per layer     2.50  1.25",
     ]

@@ -350,10 +350,11 @@ def test_weights_and_directions_are_used_when_asked_for(folder, tmp_path, capsys
     edges.write_text("\n".join([f"{lines[0]},weight", *rows]) + "\n")
     few = ["--set", "epochs=3", "--set", "hidden_channels=4"]
     given = ["--nodes", str(folder / "nodes.csv"), "--edges", str(edges), *columns(), *few]
-    assert main(["train", *given, "--json"]) == 0
+    named = ["--preset", "mixed-columns", "--json"]
+    assert main(["train", *given, *named]) == 0
     plain, said = capsys.readouterr()
     assert said == "akgnn: Every edge weighs 1; --weight weight takes the weights of that column.\n"
-    assert main(["train", *given, "--weight", "weight", "--json"]) == 0
+    assert main(["train", *given, *named, "--weight", "weight"]) == 0
     weighted, said = capsys.readouterr()
     assert said == ""
     assert json.loads(plain)["test_log_loss"] != json.loads(weighted)["test_log_loss"]

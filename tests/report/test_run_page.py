@@ -60,7 +60,7 @@ def test_without_test_nodes_the_page_says_so(tmp_path, monkeypatch):
 def test_labels_that_the_model_gives_are_not_doubted(run, monkeypatch):
     insight = run_page(run).shown["insight"]
     certain = replace(insight, suspects=())
-    monkeypatch.setattr("akgnn.report.run_page.insight_of", lambda *_: certain)
+    monkeypatch.setattr("akgnn.report.run_page.insight_of", lambda *_, **__: certain)
     assert "The model gives every labelled node its label." in render(run_page(run))
 
 

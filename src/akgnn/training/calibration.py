@@ -3,6 +3,8 @@
 From "On Calibration of Modern Neural Networks" (ICML 2017). It changes no prediction.
 """
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -13,14 +15,17 @@ from akgnn.graph import Graph
 # Beyond these a model knows nothing, or all; the loss hardly changes any more.
 _LOWEST, _HIGHEST = 0.05, 20.0
 _STEPS = 60
+# How far log T is expected to be from 0: its standard deviation before any node is seen.
+_SPREAD = 0.5
 
 
 @torch.no_grad()
 def temperature_of(logits: Tensor, y: Tensor) -> float:
-    """The temperature T at which softmax(logits / T) has the lowest loss on these nodes.
+    """The temperature T at which softmax(logits / T) suits these nodes best.
 
-    In 1 / T the loss is convex, so a bisection of its slope finds it. Nodes of fewer than two
-    classes cannot tell it; then it is 1.
+    Few nodes that all happen to be right would ask for T near 0, so log T has a prior: a normal
+    distribution around 0, which hundreds of nodes outweigh. Nodes of fewer than two classes cannot
+    tell T; then it is 1.
 
     Args:
         logits: Class scores, shape (nodes, classes).
@@ -30,16 +35,16 @@ def temperature_of(logits: Tensor, y: Tensor) -> float:
         return 1.0
     scores = logits.double()
     own = scores.gather(1, y.unsqueeze(1)).squeeze(1)
-    low, high = 1 / _HIGHEST, 1 / _LOWEST
+    low, high = math.log(_LOWEST), math.log(_HIGHEST)
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        expected = ((middle * scores).softmax(1) * scores).sum(1)
-        # The slope of the loss: what the scores are expected to be, less what they are.
-        if float((expected - own).mean()) > 0:
-            high = middle
-        else:
-            low = middle
-    return 2 / (low + high)
+        scaled = scores * math.exp(-middle)
+        # The slope of the loss by log T, what scores are less what they are expected to be, and
+        # that of the prior.
+        expected = (scaled.softmax(1) * scaled).sum(1)
+        slope = float((own * math.exp(-middle) - expected).sum()) + middle / _SPREAD**2
+        low, high = (low, middle) if slope > 0 else (middle, high)
+    return math.exp((low + high) / 2)
 
 
 def calibrated_loss(logits: Tensor, y: Tensor) -> float:

@@ -370,7 +370,7 @@ def result_of(state: TrainingState, data: NodeData) -> FitResult:
     share = history.neighbour_share
     model.eval()
     logits = model(data.x, data.graph)
-    temperature = temperature_of(logits[data.split.val], data.y[data.split.val])
+    temperature = _temperature(logits, data)
     calibrated = logits / temperature
     scores = {
         f"{part}_{name}": metric.function(
@@ -393,6 +393,13 @@ def result_of(state: TrainingState, data: NodeData) -> FitResult:
         history=history,
         temperature=temperature,
     )
+
+
+def _temperature(logits: Tensor, data: NodeData) -> float:
+    """The temperature that validation nodes ask for; 1 where those are nodes of training too."""
+    nodes = data.split.val
+    is_held_out = not bool(torch.isin(nodes, data.split.train).any())
+    return temperature_of(logits[nodes], data.y[nodes]) if is_held_out else 1.0
 
 
 def _score_names() -> list[str]:
