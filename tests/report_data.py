@@ -9,8 +9,8 @@ from akgnn.experiments.record import Record, failed_record
 from akgnn.experiments.spec import Spec
 from akgnn.experiments.spec_files import read_spec
 from akgnn.experiments.store import RecordStore
+from akgnn.runs.facts import DataFacts
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.run import DataFacts
 from akgnn.training.history import History
 from akgnn.training.score import Score
 from akgnn.training.state import RestartResult

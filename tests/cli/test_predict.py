@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from akgnn.cli.main import main
-from akgnn.runs.run import Predictions
+from akgnn.runs.predictions import Predictions
 
 TOY = ["--dataset", "csbm:num_nodes=200,homophily=0.9,signal=8", "--set", "hidden_channels=8"]
 

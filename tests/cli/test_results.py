@@ -16,8 +16,9 @@ from akgnn.cli.show import (
 )
 from akgnn.report.words import NO_EDGES
 from akgnn.runs.choice import Choice, Tried
+from akgnn.runs.facts import DataFacts
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.run import DataFacts, Run
+from akgnn.runs.run import Run
 from akgnn.training.fit import FitResult
 from akgnn.training.history import History
 from akgnn.training.metrics import METRICS, Metric

@@ -2,7 +2,7 @@ import json
 import math
 
 from akgnn.cli.show import data_line, numbers, print_json, print_table
-from akgnn.runs.run import DataFacts
+from akgnn.runs.facts import DataFacts
 
 
 def test_nan_is_null_in_json(capsys):

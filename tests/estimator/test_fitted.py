@@ -13,8 +13,9 @@ from akgnn.estimator.inputs import Scaling, fingerprint
 from akgnn.estimator.neighbours import ByMetric
 from akgnn.graph import Graph
 from akgnn.models.registry import build_model
+from akgnn.runs.facts import DataFacts
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.run import DataFacts, Run
+from akgnn.runs.run import Run
 from akgnn.training.fit import FitResult
 from akgnn.training.history import History
 

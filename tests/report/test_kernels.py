@@ -8,8 +8,9 @@ from akgnn.errors import CheckpointError
 from akgnn.layers.kernels import KERNELS, SignedKernel
 from akgnn.models.scalars import Position
 from akgnn.report.kernels import FREQUENCIES, kernel_name, learned_kernels
+from akgnn.runs.facts import DataFacts
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.run import DataFacts, Run
+from akgnn.runs.run import Run
 from akgnn.training.fit import FitResult
 from akgnn.training.history import History
 

@@ -1,5 +1,3 @@
-import csv
-import io
 import json
 import math
 import warnings
@@ -11,7 +9,6 @@ import torch
 
 from akgnn.cli.main import main
 from akgnn.data.catalogue import load_dataset
-from akgnn.data.tables.recipe import FeatureRecipe
 from akgnn.errors import (
     AloneWarning,
     CheckpointError,
@@ -20,9 +17,10 @@ from akgnn.errors import (
     SettingsError,
 )
 from akgnn.runs.api import train
+from akgnn.runs.facts import DataFacts
 from akgnn.runs.folder import RunFolder
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.run import DataFacts, Predictions, load_run
+from akgnn.runs.run import load_run
 from akgnn.runs.train import train_run
 from run_files import rewrite
 from written_tables import ids_of, write_tables
@@ -218,51 +216,6 @@ def test_questions_that_a_run_cannot_answer_are_refused(arguments, message):
     plan = RunPlan.make(RunSettings(dataset=DATASET), {**SETTINGS, "epochs": 1})
     with pytest.raises(SettingsError, match=message):
         train_run(plan, DATA).predict(**arguments)
-
-
-PREDICTIONS = Predictions(("art", "bio, chem"), torch.tensor([[0.25, 0.75], [2 / 3, 1 / 3]]))
-
-
-def test_predictions_are_written_as_csv(tmp_path):
-    text = PREDICTIONS.to_csv(tmp_path / "out.csv")
-    assert list(csv.reader(io.StringIO(text))) == [
-        ["node", "label", "probability of art", "probability of bio, chem"],
-        ["0", "bio, chem", "0.250000", "0.750000"],
-        ["1", "art", "0.666667", "0.333333"],
-    ]
-    assert (tmp_path / "out.csv").read_text() == text
-    named = replace(PREDICTIONS, ids=["a", 7]).to_csv()
-    assert [row.split(",")[0] for row in named.splitlines()] == ["id", "a", "7"]
-    with pytest.raises(RunFolderError, match="Cannot write"):
-        PREDICTIONS.to_csv(tmp_path / "nowhere" / "out.csv")
-
-
-def test_predictions_are_found_by_id():
-    assert PREDICTIONS.by_id == {0: "bio, chem", 1: "art"}
-    assert replace(PREDICTIONS, ids=["a", 7]).by_id == {"a": "bio, chem", 7: "art"}
-
-
-def test_predictions_are_plain_json():
-    content = json.loads(json.dumps(replace(PREDICTIONS, ids=["a", 7]).to_dict()))
-    assert content["id"] == ["a", 7]
-    assert content["classes"] == ["art", "bio, chem"]
-    assert content["label"] == ["bio, chem", "art"]
-    assert content["probability"][0] == [0.25, 0.75]
-    assert "id" not in PREDICTIONS.to_dict()
-
-
-def test_facts_survive_their_record(files):
-    for data in (DATA, train(nodes=files / "nodes.csv", edges=files / "edges.csv", **OWN).data()):
-        facts = DataFacts.of(data)
-        assert DataFacts.from_dict(json.loads(json.dumps(facts.to_dict()))) == facts
-
-
-def test_a_recipe_of_an_earlier_version_divides_rows_where_the_source_says_so():
-    content = {**DataFacts.of(DATA).to_dict(), "recipe": FeatureRecipe(()).to_dict()}
-    del content["recipe"]["normalise_rows"]
-    assert not DataFacts.from_dict(content).recipe.normalise_rows
-    content["source"]["rows"] = "sum to 1"
-    assert DataFacts.from_dict(content).recipe.normalise_rows
 
 
 def test_weights_of_another_model_are_refused(folder, tmp_path):

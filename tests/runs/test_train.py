@@ -11,9 +11,10 @@ from akgnn.errors import (
     SettingsError,
 )
 from akgnn.runs import train as module
+from akgnn.runs.facts import DataFacts
 from akgnn.runs.folder import RunFolder
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.run import DataFacts, load_run
+from akgnn.runs.run import load_run
 from akgnn.runs.train import (
     fold_plans,
     train_folds,

@@ -82,6 +82,15 @@ def test_links_that_do_not_help_are_said_of_tables():
     assert better.notes == ()
 
 
+def test_a_model_that_sees_no_links_is_not_asked_without_them():
+    data = replace(DATA, tables=TableSettings())
+    seen = run(model=lambda x, graph: pytest.fail("it was asked"))
+    seen.plan = RunPlan.make(RunSettings(preset="any-graph", model="mlp"))
+    verdict = verdict_of([seen], data)
+    assert math.isnan(verdict.val_without_links)
+    assert verdict.notes == ()
+
+
 def test_unbalanced_classes_ask_for_other_scores():
     y = torch.tensor([0] * 11 + [1] + [0, 1] * 9)
     data = replace(DATA, y=y)

@@ -8,8 +8,9 @@ from akgnn.files import json_text
 
 if TYPE_CHECKING:
     from akgnn.runs.choice import Choice
+    from akgnn.runs.facts import DataFacts
     from akgnn.runs.plan import RunPlan
-    from akgnn.runs.run import DataFacts, Run
+    from akgnn.runs.run import Run
     from akgnn.runs.verdict import Verdict
 
 # More lines than this would hide the rest; `akgnn inspect` has them.

@@ -166,7 +166,9 @@ def train(
         start = None if choice is None or trackers else choice.chosen.snapshot
         runs = _train(plans, data, folders, folds, resume, checkpoint_seconds, trackers, start)
     except InterruptedRunError as error:
-        raise InterruptedRunError(f"{error} {_how_to_go_on(out, seed, seeds, folds)}") from error
+        raise InterruptedRunError(
+            f"{error} {_how_to_go_on(out, seed, seeds, folds, data_root)}"
+        ) from error
     verdict = None if folds else verdict_of(runs, data)
     _show(runs, str(place), as_json, several, folds, choice, verdict)
     flags = {"train": {flag for option in context.command.params for flag in option.opts}}
@@ -306,12 +308,19 @@ def _train(
     return runs
 
 
-def _how_to_go_on(out: Path | None, seed: int | None, seeds: int | None, folds: int | None) -> str:
+def _how_to_go_on(
+    out: Path | None,
+    seed: int | None,
+    seeds: int | None,
+    folds: int | None,
+    data_root: Path | None,
+) -> str:
     if out is None:
         return "Nothing was kept; with --out DIR a run can be resumed."
     several = (f" --seed {seed}" if seed else "") + f" --seeds {seeds}" if seeds else ""
     several = f" --folds {folds}" if folds else several
-    return f"Go on with: akgnn train --out {quote(str(out))}{several} --resume"
+    where = "" if data_root is None else f" --data-root {quote(str(data_root))}"
+    return f"Go on with: akgnn train --out {quote(str(out))}{several}{where} --resume"
 
 
 def _show(

@@ -81,7 +81,7 @@ def tune(
     """
     options.check_range("--trials", trials, 1, MOST_RUNS)
     from akgnn.machine.device import choose_device, keep_freed_memory
-    from akgnn.runs.run import DataFacts
+    from akgnn.runs.facts import DataFacts
     from akgnn.runs.train import load_data
     from akgnn.tuning.search import BEST_FILE, STUDY_FILE
     from akgnn.tuning.search import tune as search_settings

@@ -8,8 +8,9 @@ from typing import Any, get_type_hints
 from akgnn.codec import from_json
 from akgnn.data.node_data import WITHOUT_TEST
 from akgnn.files import json_text, parse_json
+from akgnn.runs.facts import DataFacts
 from akgnn.runs.plan import RunPlan
-from akgnn.runs.run import DataFacts, Run
+from akgnn.runs.run import Run
 from akgnn.training.history import History
 from akgnn.training.state import RestartResult
 

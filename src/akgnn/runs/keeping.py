@@ -14,10 +14,11 @@ from akgnn.codec import from_json, reading
 from akgnn.data.node_data import NodeData
 from akgnn.errors import AkgnnError, CheckpointError, DivergedError, RunFolderError
 from akgnn.machine.provenance import versions
+from akgnn.runs.facts import DataFacts
 from akgnn.runs.folder import FINAL_WEIGHTS, RunFolder, check_fit
 from akgnn.runs.plan import RunPlan
 from akgnn.runs.rows import row_tensors
-from akgnn.runs.run import EXTRA_TENSORS, DataFacts, Run, load_run, plan_of
+from akgnn.runs.run import EXTRA_TENSORS, Run, load_run, plan_of
 from akgnn.training.callbacks import Callback, Epoch
 from akgnn.training.fit import FitResult
 from akgnn.training.history import History

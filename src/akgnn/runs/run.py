@@ -1,18 +1,16 @@
 """`Run`: a run that has finished, with its result, its model, its data and its predictions."""
 
-import csv
-import io
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from akgnn.codec import from_json, reading, to_json
+from akgnn.codec import from_json, reading
 from akgnn.csr import CSR
 from akgnn.data.catalogue import generated_sizes
 from akgnn.data.label_inputs import append_labels
@@ -26,13 +24,14 @@ from akgnn.errors import (
     RunFolderError,
     SettingsError,
 )
-from akgnn.files import write_file
 from akgnn.machine.device import choose_device
 from akgnn.machine.provenance import versions
 from akgnn.models.predict_first import MLP
 from akgnn.models.registry import build_model, find_model
+from akgnn.runs.facts import DataFacts
 from akgnn.runs.folder import RunFolder, check_fit
 from akgnn.runs.plan import RunPlan
+from akgnn.runs.predictions import Predictions
 from akgnn.runs.rows import kept_rows
 from akgnn.training.fit import FitResult, logits_hiding, predict_logits
 from akgnn.training.history import History
@@ -47,123 +46,7 @@ _WITHOUT_EDGES = (
     "The nodes came without `edges`, so they are judged by their columns alone; pass a table of "
     "their edges, among each other and to nodes of training."
 )
-# What records of tables say of features whose rows were divided by their sum.
-_ROWS_SUM_TO_1 = "sum to 1"
 _MOST_FEATURES = 2**31 - 1
-
-
-@dataclass(frozen=True)
-class DataFacts:
-    """What a record says of the data, named as in `NodeData` and its graph.
-
-    Edges count in each stored direction; of the split there are name and fingerprint.
-    """
-
-    name: str
-    num_nodes: int
-    num_edges: int
-    num_features: int
-    class_names: tuple[str, ...]
-    split: str
-    source: Mapping[str, str]
-    recipe: FeatureRecipe | None = None
-
-    @classmethod
-    def of(cls, data: NodeData) -> "DataFacts":
-        """The facts of these data."""
-        sizes = data.graph.num_nodes, data.graph.num_edges, data.num_features
-        source, recipe = dict(data.source), data.recipe
-        return cls(data.name, *sizes, data.class_names, data.split.label, source, recipe)
-
-    def agrees_with(self, other: "DataFacts") -> bool:
-        """Whether these are facts of the same data.
-
-        Of rows at the same distance another machine may take others for the nearest.
-        """
-        if LINKS in self.source and LINKS in other.source:
-            other = replace(other, num_edges=self.num_edges)
-        return self == other
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
-        recipe = {} if self.recipe is None else {"recipe": self.recipe.to_dict()}
-        return {**recipe, **{name: to_json(getattr(self, name)) for name in _RECORDED}}
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> "DataFacts":
-        """What `to_dict` wrote, by this version or an earlier one."""
-        kinds = get_type_hints(cls)
-        values: dict[str, Any] = {
-            name: from_json(kinds[name], content[name], name) for name in _RECORDED
-        }
-        recipe = content.get("recipe")
-        if recipe is not None:
-            recipe = FeatureRecipe.from_dict(recipe)
-            # Runs of the second format say so here alone.
-            if values["source"].get("rows") == _ROWS_SUM_TO_1:
-                recipe = replace(recipe, normalise_rows=True)
-        return cls(**values, recipe=recipe)
-
-
-_RECORDED = ("name", "num_nodes", "num_edges", "num_features", "class_names", "split", "source")
-
-
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """Classes of nodes as a model sees them.
-
-    Attributes:
-        class_names: Names of the classes, in the order of the columns of `probability`.
-        probability: Probability of every class, a row for each node.
-        ids: The nodes' own ids; None where nodes are rows of a data set.
-        num_alone: How many of the new nodes have no link, and are judged by their columns alone.
-    """
-
-    class_names: tuple[str, ...]
-    probability: Tensor
-    ids: Sequence[Any] | None = None
-    num_alone: int = 0
-
-    def __len__(self) -> int:
-        return len(self.probability)
-
-    @property
-    def labels(self) -> list[str]:
-        """The likeliest class of every node."""
-        return [self.class_names[index] for index in self.probability.argmax(1).tolist()]
-
-    @property
-    def by_id(self) -> dict[Any, str]:
-        """The likeliest class of every node, by its id or number."""
-        nodes: Sequence[Any] = range(len(self)) if self.ids is None else self.ids
-        return dict(zip(nodes, self.labels, strict=True))
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
-        ids = {} if self.ids is None else {"id": list(self.ids)}
-        probability = self.probability.tolist()
-        classes = list(self.class_names)
-        return {**ids, "classes": classes, "label": self.labels, "probability": probability}
-
-    def to_csv(self, file: Path | str | None = None) -> str:
-        """A row for each node: its id or number, its class, and the probability of each class.
-
-        Args:
-            file: Where to write the text too.
-
-        Raises:
-            RunFolderError: The file cannot be written.
-        """
-        stream = io.StringIO()
-        writer = csv.writer(stream, lineterminator="\n")
-        names = [f"probability of {name}" for name in self.class_names]
-        writer.writerow(["node" if self.ids is None else "id", "label", *names])
-        nodes: Sequence[Any] = range(len(self)) if self.ids is None else self.ids
-        for node, label, row in zip(nodes, self.labels, self.probability.tolist(), strict=True):
-            writer.writerow([node, label, *(f"{value:.6f}" for value in row)])
-        if file is not None:
-            write_file(Path(file), stream.getvalue().encode())
-        return stream.getvalue()
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,9 +28,9 @@ from akgnn.files import (
     write_file,
 )
 from akgnn.runs.config import settings_toml
+from akgnn.runs.facts import DataFacts
 from akgnn.runs.memory import Sizes, check_memory, memory_errors_explained
 from akgnn.runs.plan import RunPlan
-from akgnn.runs.run import DataFacts
 from akgnn.runs.train import train_run
 from akgnn.training.callbacks import Callback, Epoch
 from akgnn.training.fit import check_stopping
