@@ -271,3 +271,20 @@ def test_a_command_that_is_shown_can_be_typed(capsys):
     assert "akgnn explain 'my run' 'p 1; ls'" in out
     assert "Training labels" not in out
     assert "1 : 2" in out
+
+
+def test_blocks_with_many_groups_are_a_line_each(tmp_path, capsys):
+    out = str(tmp_path / "run")
+    blocks = ["order=blocks", "groups=8", "hidden_channels=16", "num_layers=2", "epochs=3"]
+    changes = [part for change in blocks for part in ("--set", change)]
+    assert main(["train", "--dataset", "csbm:num_nodes=60", *changes, "--out", out]) == 0
+    capsys.readouterr()
+    assert main(["inspect", out]) == 0
+    shown = capsys.readouterr().out
+    rows = [line for line in shown.splitlines() if ", 8 groups" in line]
+    assert [row.split(",")[0] for row in rows] == ["1", "2"]
+    assert " to " in rows[0]
+    assert "group 3" not in shown
+    assert "Beside its kernel each block has a linear map" in shown
+    assert main(["inspect", out, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["layers"]) == 16

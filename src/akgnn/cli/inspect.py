@@ -1,7 +1,7 @@
 """`akgnn inspect`."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from akgnn.report.kernels import LearnedKernel
     from akgnn.runs.run import Run
     from akgnn.training.state import RestartResult
+
+# Where layers have more groups than this, each is one line with the range of its groups.
+_MOST_GROUPS = 4
 
 
 def inspect(
@@ -106,8 +109,14 @@ def _as_object(kernel: "LearnedKernel") -> dict[str, Any]:
 
 
 def _print_kernels(kernels: Sequence["LearnedKernel"], frequencies: Sequence[float]) -> None:
+    from akgnn.models.scalars import by_layer
+
     columns = ["layer", kernels[0].symbol, "neighbours", "all-pass", "low-pass"]
     columns += [f"μ={value:g}" for value in frequencies]
+    layers = by_layer([kernel.position for kernel in kernels])
+    if max(map(len, layers.values())) > _MOST_GROUPS:
+        _print_groups([[kernels[number] for number in numbers] for numbers in layers.values()])
+        return
     rows = [
         [
             kernel.position.text.removeprefix("layer "),
@@ -120,6 +129,23 @@ def _print_kernels(kernels: Sequence["LearnedKernel"], frequencies: Sequence[flo
         for kernel in kernels
     ]
     print_table(columns, rows)
+
+
+def _print_groups(layers: Sequence[Sequence["LearnedKernel"]]) -> None:
+    """A line for each layer with the range of its groups."""
+    rows = []
+    for groups in layers:
+        shares = [kernel.neighbour_share for kernel in groups if kernel.neighbour_share is not None]
+        name = replace(groups[0].position, group=0).text.removeprefix("layer ")
+        scalars = [kernel.scalar for kernel in groups]
+        rows.append([f"{name}, {len(groups)} groups", _span(scalars, 3), _span(shares, 2)])
+    print_table(["layer", layers[0][0].symbol, "neighbours"], rows)
+
+
+def _span(values: Sequence[float], digits: int) -> str:
+    """A value, or from where to where several go; a dash without any."""
+    texts = [f"{value:.{digits}f}" for value in sorted(values)]
+    return " to ".join(dict.fromkeys((texts[0], texts[-1]))) if texts else "–"
 
 
 def _print_restarts(restarts: Sequence["RestartResult"]) -> None:

@@ -11,11 +11,16 @@ from akgnn.data.node_data import Homophily, NodeData
 from akgnn.errors import CheckpointError
 from akgnn.layers.ak_conv import AKConv
 from akgnn.layers.kernels import KERNELS, Kernel
+from akgnn.models.akgnn_deep import DeepAKGNN
 from akgnn.models.scalars import Position, positions_of_layer
 from akgnn.report.words import words_of
 from akgnn.runs.run import Run
 
 FREQUENCIES = (0.0, 0.5, 1.0, 1.5, 2.0)
+_RESIDUAL = (
+    "Beside its kernel each block has a linear map of a node's own signal, so the kernel alone "
+    "does not say how much of that is kept."
+)
 
 
 @dataclass(frozen=True)
@@ -68,10 +73,14 @@ def learned_kernels(run: Run, model: nn.Module, data: NodeData | None) -> Learne
     num_edges = run.facts.num_edges
     shares = _shares(run, layers, len(positions), data) if num_edges else []
     homophily = None if data is None else data.train_homophily
+    has_residual = isinstance(model, DeepAKGNN) and model.settings.residual
     return LearnedKernels(
         tuple(_kernels(layers, positions, shares or [None] * len(positions))),
         homophily,
-        tuple(words_of(positions, shares, homophily, num_edges=num_edges)),
+        (
+            *words_of(positions, shares, homophily, num_edges=num_edges),
+            *([_RESIDUAL] if has_residual else []),
+        ),
     )
 
 
