@@ -114,7 +114,7 @@ def _print_kernels(kernels: Sequence["LearnedKernel"], frequencies: Sequence[flo
     columns = ["layer", kernels[0].symbol, "neighbours", "all-pass", "low-pass"]
     columns += [f"μ={value:g}" for value in frequencies]
     layers = by_layer([kernel.position for kernel in kernels])
-    if max(map(len, layers.values())) > _MOST_GROUPS:
+    if _has_many_groups(kernels):
         _print_groups([[kernels[number] for number in numbers] for numbers in layers.values()])
         return
     rows = [
@@ -129,6 +129,10 @@ def _print_kernels(kernels: Sequence["LearnedKernel"], frequencies: Sequence[flo
         for kernel in kernels
     ]
     print_table(columns, rows)
+
+
+def _has_many_groups(kernels: Sequence["LearnedKernel"]) -> bool:
+    return max(kernel.position.group for kernel in kernels) > _MOST_GROUPS
 
 
 def _print_groups(layers: Sequence[Sequence["LearnedKernel"]]) -> None:
@@ -183,7 +187,9 @@ def _explained(kernels: Sequence["LearnedKernel"]) -> str:
         "The columns μ show what a layer multiplies a graph frequency by: 0 is constant along\n"
         "edges, 2 changes sign at every edge."
     )
-    if kernels[0].position.direction:
+    if _has_many_groups(kernels):
+        response = ""
+    elif kernels[0].position.direction:
         response += " In- and out-neighbours are shown each alone."
     return "\n" + "\n".join(filter(None, (scalar, share, response, THRESHOLDS)))
 
