@@ -35,6 +35,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 os.environ["OMP_NUM_THREADS"] = "1"
 _MOST_SECONDS = 300
 _MOST_KILLS_A_TRY = 4
+# What a choice says before it begins.
+_SAID_BEFORE = "akgnn: Validation chooses among "
 _SIGNALS = (signal.SIGKILL,) * 6 + (signal.SIGTERM, signal.SIGINT)
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 _CHANGES = ("os.rename", "os.remove", "os.mkdir")
@@ -208,7 +210,7 @@ def _stop_faults(command: Command, strike: Strike, ended: Ended) -> list[str]:
     # What is not training ends at SIGTERM as programs do.
     if strike.number == signal.SIGTERM and ended.status == -signal.SIGTERM and not ended.said:
         return []
-    lines = ended.said.strip().splitlines()
+    lines = [line for line in ended.said.strip().splitlines() if not line.startswith(_SAID_BEFORE)]
     is_told = len(lines) == 1 and (
         lines[0] == "akgnn: stopped." or any(hint in lines[0] for hint in command.hints)
     )
