@@ -202,6 +202,7 @@ def make_base(folder: Path, environment: Mapping[str, str]) -> None:
         "from akgnn.training.callbacks import StopWhen\n"
         "try:\n"
         "    akgnn.train(nodes='nodes.csv', edges='edges.csv', settings={'epochs': 9}, out='state',\n"
+        "                preset='mixed-columns',\n"
         "                callbacks=[StopWhen(lambda: True)])\n"
         "except akgnn.errors.InterruptedRunError: pass\n"
     )
