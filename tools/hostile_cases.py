@@ -16,7 +16,7 @@ from typing import Any
 Make = Callable[[Path], None]
 
 TRAIN = "akgnn train --set epochs=2"
-OWN = f"{TRAIN} --nodes nodes.csv --edges edges.csv"
+OWN = f"{TRAIN} --nodes nodes.csv --edges edges.csv --preset mixed-columns"
 CSBM = "csbm:num_nodes=100,num_features=4"
 LOAD = "import akgnn; akgnn.load_tables('nodes.csv', 'edges.csv'{})"
 NUMBER = "9" * 5000

@@ -207,3 +207,18 @@ def test_two_processes_do_not_train_in_one_folder(folder):
         pass
     with folder.locked():
         pass
+
+
+def test_a_folder_below_a_file_is_refused_before_anything_is_made(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for path in (tmp_path / "file" / "run", tmp_path / "file" / "deep" / "run"):
+        with pytest.raises(RunFolderError, match=r"Cannot write to the folder .*file is a file\."):
+            RunFolder(path).check_free()
+    RunFolder(tmp_path / "new" / "run").check_free()
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_folder_that_cannot_be_written_is_refused_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    with pytest.raises(RunFolderError, match="Cannot write to the folder .*: it is read-only"):
+        RunFolder(tmp_path / "run").check_free()

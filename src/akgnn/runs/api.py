@@ -83,6 +83,8 @@ def train(
     """
     _check_kinds(settings, tables, callbacks, checkpoint_seconds)
     folder = None if out is None else RunFolder(out)
+    if folder is not None and not (resume and folder.holds_run()):
+        folder.check_free()
     named = {
         "dataset": dataset,
         "split": split,

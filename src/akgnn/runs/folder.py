@@ -10,6 +10,7 @@ Fitted estimators are kept in the same way, with what they need beside the model
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -67,7 +68,7 @@ class RunFolder:
         return exists(self.path / RUN_FILE)
 
     def check_free(self) -> None:
-        """Refuse a folder that holds a run or something else.
+        """Refuse a folder that holds a run or something else, or cannot be made or written.
 
         Raises:
             RunFolderError: It does.
@@ -83,6 +84,11 @@ class RunFolder:
         # What an interrupted start may have left does not count.
         if self.path.exists() and not all(map(is_left_over, self.path.iterdir())):
             raise RunFolderError(f"{self.path} holds other files; choose an empty or a new folder.")
+        there = next(path for path in (self.path, *self.path.absolute().parents) if path.exists())
+        if not there.is_dir():
+            raise RunFolderError(f"Cannot write to the folder {self.path}: {there} is a file.")
+        if not os.access(there, os.W_OK):
+            raise RunFolderError(f"Cannot write to the folder {self.path}: it is read-only.")
 
     def prepare(self) -> None:
         """Make the folder; refuse one that cannot be written or holds something else.
