@@ -16,7 +16,8 @@ from typing import Any
 Make = Callable[[Path], None]
 
 TRAIN = "akgnn train --set epochs=2"
-OWN = f"{TRAIN} --nodes nodes.csv --edges edges.csv --preset mixed-columns"
+OPEN = f"{TRAIN} --nodes nodes.csv --edges edges.csv"
+OWN = f"{OPEN} --preset mixed-columns"
 CSBM = "csbm:num_nodes=100,num_features=4"
 LOAD = "import akgnn; akgnn.load_tables('nodes.csv', 'edges.csv'{})"
 NUMBER = "9" * 5000
@@ -303,7 +304,8 @@ ASKED: list[Case] = [
         case(f"encoding ascii, {what}", run, status=0, environment={"PYTHONIOENCODING": "ascii"})
         for what, run in {
             "folds": f"{OWN} --folds 2",
-            "auto": f"{OWN} --model auto",
+            "auto": f"{OPEN} --model auto",
+            "choice": OPEN,
             "models": "akgnn models",
             "model": "akgnn models akgnn",
             "datasets": "akgnn datasets",

@@ -220,5 +220,5 @@ def test_a_folder_below_a_file_is_refused_before_anything_is_made(tmp_path):
 
 def test_a_folder_that_cannot_be_written_is_refused_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr("os.access", lambda path, mode: False)
-    with pytest.raises(RunFolderError, match="Cannot write to the folder .*: it is read-only"):
+    with pytest.raises(RunFolderError, match=r"Cannot write to the folder .*: it is read-only"):
         RunFolder(tmp_path / "run").check_free()
