@@ -1266,7 +1266,7 @@ MORE: list[Case] = [
             ),
             ("train of a seed that is text", f"akgnn.train('{CSBM}', seed='a')", 2),
             ("train of a negative seed", f"akgnn.train('{CSBM}', seed=-1)", 2),
-            ("train of a data set that is None and tables", "akgnn.train(nodes='nodes.csv')", 2),
+            ("train of edges without nodes", "akgnn.train(edges='edges.csv')", 2),
             (
                 "train into a path with a zero byte",
                 f"akgnn.train('{CSBM}', settings={{'epochs': 2}}, out='a' + chr(0))",
