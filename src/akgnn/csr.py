@@ -250,9 +250,10 @@ class CSR:
 
     def to_dense(self, dtype: torch.dtype = torch.float32) -> Tensor:
         """The matrix with its zeros written out; for small ones."""
-        value = torch.ones(self.num_entries) if self.value is None else self.value
-        dense = torch.zeros(*value.shape[:-1], *self.shape, dtype=dtype, device=self.device)
-        dense[..., self.pattern.row.long(), self.pattern.col.long()] = value.to(dense)
+        shape = self.shape if self.value is None else (*self.value.shape[:-1], *self.shape)
+        dense = torch.zeros(shape, dtype=dtype, device=self.device)
+        value = dense.new_ones(()) if self.value is None else self.value.to(dense)
+        dense[..., self.pattern.row.long(), self.pattern.col.long()] = value
         return dense
 
     def __repr__(self) -> str:

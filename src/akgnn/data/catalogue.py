@@ -15,9 +15,11 @@ from akgnn.data.published import (
     BUNDLED_SHA256,
     FILTERED_FILES,
     PYG_SOURCES,
+    SPLIT_FILES,
     load_bundled,
     load_filtered,
     load_pyg,
+    load_split,
 )
 from akgnn.data.splits import Split, split_by_folds, split_by_fraction, split_per_class
 from akgnn.data.transforms import row_normalise
@@ -192,6 +194,8 @@ def load_dataset(
     if graph is not data.graph or notes:
         data = replace(data, graph=graph, source={**data.source, **notes})
     if split is not None:
+        if published and name in SPLIT_FILES:
+            data = data.with_split(load_split(name, data_root))
         data = data.with_split(choose_split(data, split, split_seed))
     is_normalised = features == "row-normalised" or (features == "auto" and is_bag_of_words)
     return (row_normalise(data) if is_normalised else data).to(device)

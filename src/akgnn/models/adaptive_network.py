@@ -21,9 +21,14 @@ from akgnn.ops.dropout import Noise
 from akgnn.ops.inputs import as_graph
 from akgnn.settings import Settings, count, rate
 
-Order = Literal["transform-first", "propagate-first", "blocks"]
+Order = Literal["transform-first", "propagate-first", "blocks", "hops"]
 Norm = Literal["none", "layer", "batch"]
 Activation = Literal["relu", "leaky_relu"]
+_TRANSFORMS: dict[Order, str] = {
+    "propagate-first": "one transform, after all layers",
+    "hops": "a transform for each hop anyway",
+    "blocks": "a transform for each block anyway",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +39,9 @@ class AKGNNSettings(Settings):
         hidden_channels: Width of the hidden signals, d^(K).
         num_layers: Number K of propagation layers.
         order: Whether the transform comes before the propagation, as in the paper (`AKGNN`), or
-            after it, as in GRAND (`AKGNNGrand`); or `blocks`, each with a transform of its own and
-            a residual around its propagation (`DeepAKGNN`).
+            after it, as in GRAND (`AKGNNGrand`); or `hops`, after it with a transform for each
+            hop, as in FSGNN (`HopAKGNN`); or `blocks`, each with a transform of its own and a
+            residual around its propagation (`DeepAKGNN`).
         node_dropout: Rate at which whole nodes are dropped from the features.
         input_dropout: Rate on what enters the transform.
         transform_dropout: Rate on what leaves the transform.
@@ -44,7 +50,7 @@ class AKGNNSettings(Settings):
         batch_norm: Whether what enters and leaves a transform that comes last is normalised over
             the nodes.
         readout: How H^(1) … H^(K) become one; a name in `READOUTS`. `last` leaves the readout out.
-            Where propagation comes first, the features are among them as H^(0).
+            Where propagation comes first, also by hops, the features are among them as H^(0).
         kernel: How a layer weighs a node against its neighbours; a name in `KERNELS`.
         kernel_start: Initial value of the kernel's scalar, λ or τ; the kernel's own if None.
         groups: Scalars a layer, each for its own equal part of the channels.
@@ -94,15 +100,13 @@ class AKGNNSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.order != "transform-first" and not self.share_weights:
-            has = "one transform, after all layers"
-            has = has if self.order == "propagate-first" else "a transform for each block anyway"
             raise SettingsError(
-                f"order={self.order!r} has {has}; "
+                f"order={self.order!r} has {_TRANSFORMS[self.order]}; "
                 "share_weights=False, one for each layer, needs order='transform-first'."
             )
         find_kernel(self.kernel)
         find_readout(self.readout)
-        if self.groups > 1 and self.order == "propagate-first":
+        if self.groups > 1 and self.order in ("propagate-first", "hops"):
             # There the channels are the features, which no group of hidden channels follows.
             raise SettingsError("groups above 1 need order='transform-first' or 'blocks'.")
         if self.hidden_channels % self.groups:

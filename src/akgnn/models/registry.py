@@ -10,10 +10,11 @@ import torch
 from torch import nn
 
 from akgnn.errors import SettingsError, UnknownNameError
-from akgnn.models.adaptive_network import AKGNNSettings
+from akgnn.models.adaptive_network import AKGNNSettings, Order
 from akgnn.models.akgnn import AKGNN
 from akgnn.models.akgnn_deep import DeepAKGNN
 from akgnn.models.akgnn_grand import AKGNNGrand
+from akgnn.models.akgnn_hops import HopAKGNN
 from akgnn.models.chebynet import ChebyNet, ChebyNetSettings
 from akgnn.models.gaugo import GAugO, GAugOSettings
 from akgnn.models.gcn import GCN, PGSO, GCNSettings, JKNet, JKNetSettings
@@ -62,10 +63,16 @@ class ModelEntry:
         return self.model if self.choose is None else self.choose(settings)
 
 
+_ORDERS: dict[Order, type[nn.Module]] = {
+    "transform-first": AKGNN,
+    "propagate-first": AKGNNGrand,
+    "hops": HopAKGNN,
+    "blocks": DeepAKGNN,
+}
+
+
 def _akgnn_for(settings: AKGNNSettings) -> type[nn.Module]:
-    if settings.order == "blocks":
-        return DeepAKGNN
-    return AKGNNGrand if settings.order == "propagate-first" else AKGNN
+    return _ORDERS[settings.order]
 
 
 _PAPERS = {

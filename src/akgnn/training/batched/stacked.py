@@ -93,10 +93,9 @@ class StackedTrainer:
         self.strategy, self.after_run = strategy, after_run
         self.device = data.y.device
         self.metrics = metrics_by_epoch(data.num_classes, self.settings.stop_on)
-        # Launches take longer than the work itself there, unless they are recorded; metrics other
-        # than accuracy ask for numbers on the way.
+        # Launches take longer than the work itself there, unless they are recorded.
         is_small = data.graph.num_edges <= _MOST_EDGES_CAPTURED
-        self.captures = self.device.type == "cuda" and is_small and self.metrics == ["accuracy"]
+        self.captures = self.device.type == "cuda" and is_small
         self.ended: set[int] = set()
         self.waiting = list(reversed(runs))
         self.runs: list[StackedRun] = []
