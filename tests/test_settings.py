@@ -134,6 +134,20 @@ class Model:
         self.settings = Told.of_call(locals())
 
 
+def test_meanings_are_those_of_the_classes_a_class_is_made_of():
+    @dataclass(frozen=True, kw_only=True)
+    class More(Told):
+        """More settings.
+
+        Attributes:
+            other: One more.
+        """
+
+        other: int = 1
+
+    assert meanings(More) == {**meanings(Told), "other": "One more."}
+
+
 def test_meanings_are_those_of_the_docstring():
     assert meanings(Told) == {
         "layers": "How many there are, which may take two lines.",

@@ -115,9 +115,9 @@ class Settings:
 
 
 def meanings(settings: type[Settings]) -> dict[str, str]:
-    """What each setting means, from the docstring of its class."""
-    text = inspect.getdoc(settings) or ""
-    listed = text.partition("Attributes:\n")[2]
+    """What each setting means, from the docstrings of its class and of those it is made of."""
+    texts = [inspect.cleandoc(kind.__doc__ or "") for kind in reversed(settings.__mro__)]
+    listed = "\n".join(text.partition("Attributes:\n")[2] for text in texts)
     found = re.findall(r"^    (\w+): (.+(?:\n      .+)*)", listed, flags=re.M)
     return {name: " ".join(words.split()) for name, words in found}
 

@@ -55,6 +55,13 @@ def make_model(name="akgnn", **changes):
 
 
 @pytest.mark.parametrize("form", ["graph", "dynamic"])
+@pytest.mark.parametrize("name", ["gat", "gcn", "graphsage"])
+def test_blocks_can_be_exported(name, form, tmp_path):
+    model = make_model(name, form="blocks", norm="batch")
+    assert export_model(model, make_data(), tmp_path / "model.pt2", form).difference < 1e-4
+
+
+@pytest.mark.parametrize("form", ["graph", "dynamic"])
 @pytest.mark.parametrize("name", sorted(KINDS - {"chebynet"}))
 def test_every_model_can_be_exported(name, form, tmp_path):
     done = export_model(make_model(name), make_data(), tmp_path / "model.pt2", form)

@@ -107,6 +107,7 @@ NUMBERS = {
     "PROPAGATION": 2,
     "ATTENTION": 2,
     "NEIGHBOURS": 2,
+    "BLOCK_ATTENTION": 2_000,
     "DROP_EDGE": 10_000_000,
     "BATCHES": 11_000_000,
     "BATCH_NODES": 12_000_000,
@@ -156,6 +157,14 @@ def model_names(name):
             return [(key.LAYER_INPUT, most(settings, "num_layers") + 1)]
 
 
+def block_names(name):
+    """Those of a baseline in blocks: its features, what enters and leaves each block, attention."""
+    settings, key = find_model(name).settings, DropoutKey
+    layers = most(settings, "num_layers")
+    attention = [(key.BLOCK_ATTENTION, layers)] if name == "gat" else []
+    return [(key.LAYER_INPUT, layers + 2), *attention]
+
+
 MILLION = 1_000_000
 STRATEGY_NAMES = {
     "supervised": [],
@@ -203,3 +212,15 @@ def test_the_dropouts_of_a_model_have_the_numbers_listed_here(model):
     assert len(keys) == len(set(keys))
     ranges = [range(first, first + count) for first, count in model_names(model)]
     assert all(any(key in numbers for numbers in ranges) for key in keys)
+
+
+@pytest.mark.parametrize("model", ["gat", "gcn", "graphsage"])
+def test_the_dropouts_of_blocks_have_numbers_of_their_own(model):
+    for names in STRATEGY_NAMES.values():
+        assert not meet([*block_names(model), *names])
+    settings = find_model(model).settings(form="blocks", input_transform=True)
+    modules = build_model(model, settings, 4, 3).modules()
+    keys = [m.key for m in modules if isinstance(m, Dropout)]
+    assert len(keys) == len(set(keys)) == 4
+    first, number = block_names(model)[0]
+    assert all(key in range(first, first + number) for key in keys)

@@ -19,6 +19,28 @@ def test_equals_the_formula(num_layers):
     torch.testing.assert_close(model(x, graph), h, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("norm", ["layer", "batch"])
+def test_hidden_layers_are_normalised(norm):
+    graph = random_graph(0)
+    model = MLP(6, 5, 3, num_layers=3, norm=norm).double().eval()
+    x = h = torch.randn(graph.num_nodes, 6, dtype=torch.float64)
+    theirs = {"layer": torch.nn.LayerNorm(5), "batch": torch.nn.BatchNorm1d(5)}[norm]
+    for layer in model.layers[:-1]:
+        h = torch.relu(theirs.double().eval()(h @ layer.weight + layer.bias))
+    last = model.layers[-1]
+    torch.testing.assert_close(model(x, graph), h @ last.weight + last.bias)
+
+
+def test_without_a_norm_the_state_is_what_it_was():
+    names = [f"layers.{k}.{part}" for k in range(2) for part in ("weight", "bias")]
+    assert list(MLP(6, 5, 3).state_dict()) == names
+    assert list(MLP(6, 5, 3, norm="layer").state_dict()) == [
+        *names,
+        "norms.0.weight",
+        "norms.0.bias",
+    ]
+
+
 def test_edges_do_not_matter():
     one, other = random_graph(0), random_graph(1)
     none = Graph.from_edge_index(torch.zeros(2, 0, dtype=torch.int64), num_nodes=one.num_nodes)

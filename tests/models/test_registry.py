@@ -15,6 +15,7 @@ from akgnn.models.adaptive_network import AKGNNSettings
 from akgnn.models.akgnn import AKGNN
 from akgnn.models.akgnn_deep import DeepAKGNN
 from akgnn.models.akgnn_grand import AKGNNGrand
+from akgnn.models.block_network import BlockGAT, BlockGCN, BlockGraphSAGE
 from akgnn.models.gcn import GCN, GCNSettings
 from akgnn.models.registry import MODELS, ModelEntry, build_model, find_model, register_model
 from akgnn.ops.dropout import Noise
@@ -24,6 +25,8 @@ EVERY = pytest.mark.parametrize("name", MODELS)
 # With the settings that choose a class.
 CLASSES = [(name, find_model(name).settings()) for name in MODELS]
 CLASSES.append(("akgnn", AKGNNSettings(order="propagate-first")))
+BLOCKS = {"gcn": BlockGCN, "graphsage": BlockGraphSAGE, "gat": BlockGAT}
+CLASSES += [(name, find_model(name).settings(form="blocks", norm="layer")) for name in BLOCKS]
 DATA = akgnn.load_dataset("csbm:num_nodes=100,homophily=0.9,num_features=20")
 
 
@@ -36,7 +39,8 @@ def build(name, seed=1, in_channels=6, out_channels=3, settings=None):
 def test_every_model_gives_a_score_for_each_node_and_class(name, settings):
     graph = random_graph(0)
     model = build(name, settings=settings)
-    assert model.settings == settings
+    # A published form has no use for the settings of blocks.
+    assert model.settings.to_dict().items() <= settings.to_dict().items()
     x = torch.rand(graph.num_nodes, 6)
     out = model(x, graph, Noise(0))
     assert out.shape == (graph.num_nodes, 3)
@@ -96,6 +100,12 @@ def test_signature_and_settings_have_the_same_names_and_defaults(name):
         assert settings.keys() - deep.keys() == {"batch_norm", "transform_dropout", *chain}
         # A name in several has one default.
         assert own | grand | deep == deep | grand | own == settings
+    elif name in BLOCKS:
+        del settings["form"]
+        own, blocks = options_of(entry.model), options_of(BLOCKS[name])
+        assert own | blocks == blocks | own == settings
+        # What blocks have no use for is published.
+        assert settings.keys() - blocks.keys() <= set(entry.settings.published.names())
     else:
         assert options_of(entry.model) == settings
 

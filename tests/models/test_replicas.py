@@ -49,6 +49,16 @@ VARIANTS = [
 ]
 CASES = [(name, {}) for name in MODELS if name not in NOT_STACKABLE]
 CASES += [("akgnn", variant) for variant in VARIANTS[1:]]
+CASES += [
+    (name, {"form": "blocks", "num_layers": 3, **more})
+    for name in ("gcn", "graphsage")
+    for more in (
+        {"norm": "layer", "input_dropout": 0.3},
+        {"norm": "batch", "input_transform": True, "readout": "concat"},
+        {"residual": False},
+    )
+]
+CASES += [("mlp", {"norm": "layer"}), ("mlp", {"norm": "batch", "num_layers": 3})]
 CASES += [("jknet", {"readout": "max"}), ("gcn", {"num_layers": 3}), ("appnp", {"dropout": 0.0})]
 
 

@@ -1,9 +1,10 @@
 import pytest
 
-from akgnn.data.catalogue import dataset_names
+from akgnn.data.catalogue import dataset_names, load_dataset
 from akgnn.errors import SettingsError, UnknownNameError
 from akgnn.models.registry import MODELS
-from akgnn.runs.plan import list_presets, load_preset
+from akgnn.runs.plan import RunPlan, RunSettings, list_presets, load_preset
+from akgnn.runs.train import train_run
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -76,6 +77,42 @@ def test_gprgnn_has_the_settings_of_its_authors_code():
     )
     assert (training.epochs, training.patience, training.stop_on) == (1000, 200, "loss")
     assert (pubmed.model.alpha, pubmed.training.learning_rate) == (0.2, 0.05)
+
+
+@pytest.mark.parametrize(
+    "dataset", ["cora", "photo", "minesweeper", "chameleon-filtered", "roman-empire", "texas"]
+)
+@pytest.mark.parametrize("model", ["gcn", "graphsage", "gat", "mlp"])
+def test_tuned_presets_train(model, dataset):
+    plan = RunPlan.make(RunSettings(dataset=dataset, model=model, preset="tuned"), {"epochs": 2})
+    run = train_run(plan, load_dataset("csbm:num_nodes=60,num_classes=2,degree=4"))
+    assert run.result.epochs == 2
+    assert plan.preset.training.stop_on == ("roc_auc" if dataset == "minesweeper" else "accuracy")
+
+
+@pytest.mark.parametrize(
+    ("model", "dataset", "layers", "width", "norm", "residual", "rate", "epochs"),
+    [
+        ("gcn", "minesweeper", 12, 64, "batch", True, 0.01, 2000),
+        ("gcn", "chameleon-filtered", 5, 512, "none", False, 0.005, 200),
+        ("gcn", "photo", 6, 256, "layer", True, 0.001, 1000),
+        ("graphsage", "minesweeper", 15, 64, "batch", True, 0.01, 2000),
+        ("gat", "squirrel-filtered", 7, 512, "batch", True, 0.005, 500),
+    ],
+)
+def test_tuned_presets_have_the_published_settings(
+    model, dataset, layers, width, norm, residual, rate, epochs
+):
+    preset = load_preset(model, "tuned", dataset)
+    settings = preset.model
+    assert (settings.form, settings.num_layers, settings.hidden_channels) == (
+        "blocks",
+        layers,
+        width,
+    )
+    assert (settings.norm, settings.residual) == (norm, residual)
+    assert (preset.training.learning_rate, preset.training.epochs) == (rate, epochs)
+    assert preset.to_dict()["model"].get("heads", 1) == 1
 
 
 def test_changes_reach_model_and_training():

@@ -7,8 +7,8 @@ first published. Platonov et al., "A critical look at the evaluation of GNNs und
 (ICLR 2023), took the copies out and published ten splits with each. Their files are looked for in
 the folder `filtered` of the data root. All five are read without pickle.
 
-Of Photo and Physics PyG knows no split. The one of 60/20/20 per cent that recent papers report on is
-looked for in the folder `splits` of the data root, where `public` asks for it.
+Of Photo and Physics PyG knows no split. The one of 60/20/20 per cent that recent papers report on
+is looked for in the folder `splits` of the data root, where `public` asks for it.
 
 Others come through PyG's own classes, which download them and unpickle what they downloaded.
 """
@@ -179,9 +179,7 @@ def _filtered_arrays(content: bytes) -> dict[str, NDArray[np.generic]]:
     return _arrays(content, kinds | dict.fromkeys(_MASKS, ("b", 2)))
 
 
-def _arrays(
-    content: bytes, kinds: Mapping[str, tuple[str, int]]
-) -> dict[str, NDArray[np.generic]]:
+def _arrays(content: bytes, kinds: Mapping[str, tuple[str, int]]) -> dict[str, NDArray[np.generic]]:
     """The arrays of an archive, each with the kind and the number of dimensions it should have."""
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:

@@ -41,6 +41,8 @@ class DropoutKey:
     ATTENTION: Final = 2
     # The neighbours that GraphSAGE's layer k draws, after the inputs of both.
     NEIGHBOURS: Final = 2
+    # Baselines in blocks: the attention of block k, after the features and what enters each block.
+    BLOCK_ATTENTION: Final = 2_000
 
     # Strategies, beyond the numbers of all models.
     DROP_EDGE: Final = 10_000_000

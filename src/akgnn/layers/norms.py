@@ -1,10 +1,14 @@
 """Normalisations of a signal: each channel over the nodes, or each node over its channels."""
 
+from typing import Literal
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from akgnn.errors import DataError
+
+Norm = Literal["none", "layer", "batch"]
 
 _MOMENTUM, _EPSILON = 0.1, 1e-5
 
@@ -74,3 +78,11 @@ class LayerNorm(nn.Module):
             return F.layer_norm(h, h.shape[-1:], self.weight, self.bias, _EPSILON)
         plain = F.layer_norm(h, h.shape[-1:], eps=_EPSILON)
         return plain * self.weight.unsqueeze(-2) + self.bias.unsqueeze(-2)
+
+
+NORMS: dict[Norm, type[nn.Module]] = {
+    "none": nn.Identity,
+    "layer": LayerNorm,
+    "batch": BatchNorm,
+}
+"""The normalisations by the names that settings have for them."""

@@ -16,13 +16,13 @@ from akgnn.layers.ak_conv import AKConv, Form
 from akgnn.layers.dropout import Dropout, DropoutKey, NodeDropout, noise_in
 from akgnn.layers.kernels import InitialValue, find_kernel
 from akgnn.layers.linear import Initialisation, Linear
+from akgnn.layers.norms import Norm
 from akgnn.layers.readouts import Readout, find_readout
 from akgnn.ops.dropout import Noise
 from akgnn.ops.inputs import as_graph
 from akgnn.settings import Settings, count, rate
 
 Order = Literal["transform-first", "propagate-first", "blocks", "hops"]
-Norm = Literal["none", "layer", "batch"]
 Activation = Literal["relu", "leaky_relu"]
 _TRANSFORMS: dict[Order, str] = {
     "propagate-first": "one transform, after all layers",

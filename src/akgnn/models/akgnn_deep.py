@@ -1,23 +1,25 @@
 """DeepAKGNN: AKGNN in blocks, each with its own transform, normalisation and residual."""
 
-from typing import cast, final
+from functools import partial
+from typing import final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from akgnn.csr import CSR
 from akgnn.graph import Graph
 from akgnn.layers.ak_conv import Form
+from akgnn.layers.blocks import Blocks
 from akgnn.layers.linear import Initialisation
-from akgnn.layers.norms import BatchNorm, LayerNorm
-from akgnn.models.adaptive_network import Activation, AdaptiveNetwork, AKGNNSettings, Norm
+from akgnn.layers.norms import Norm
+from akgnn.models.adaptive_network import Activation, AdaptiveNetwork, AKGNNSettings
 from akgnn.ops.dropout import Noise
 from akgnn.settings import takes
 
 
 @final
 @takes(AKGNNSettings)
-class DeepAKGNN(AdaptiveNetwork):
+class DeepAKGNN(AdaptiveNetwork, Blocks):
     """A linear map, K blocks around adaptive propagations, a readout over blocks, a classifier.
 
         H^(0) = X W_0
@@ -57,22 +59,16 @@ class DeepAKGNN(AdaptiveNetwork):
     ) -> None:
         super().__init__()
         self.settings = AKGNNSettings.of_call({**locals(), "order": "blocks"})
-        width = hidden_channels if input_transform else in_channels
-        inputs = [width, *[hidden_channels] * (num_layers - 1)]
-        self.input_transform = (
-            self._linear(in_channels, width, generator=generator, bias=transform_bias)
-            if input_transform
-            else None
+        self._add_blocks(
+            in_channels,
+            hidden_channels,
+            partial(self._linear, generator=generator),
+            num_layers=num_layers,
+            norm=norm,
+            residual=residual,
+            input_transform=input_transform,
+            input_bias=transform_bias,
         )
-        # One bias a block is enough.
-        self.transforms = nn.ModuleList(
-            self._linear(each, hidden_channels, generator=generator, bias=not residual)
-            for each in inputs
-        )
-        self.residuals = nn.ModuleList(
-            self._linear(each, hidden_channels, generator=generator) for each in inputs if residual
-        )
-        self.norms = nn.ModuleList(_NORMS[norm](hidden_channels) for _ in inputs)
         self._add_layers(self.readout.width(num_layers, hidden_channels), out_channels, generator)
 
     def _embed(
@@ -84,20 +80,16 @@ class DeepAKGNN(AdaptiveNetwork):
     ) -> Tensor:
         """READOUT(H^(1), …, H^(K))."""
         h = self._first(self.drop_input(x, noise))
-        return self.readout.reduce(self._blocks(h, graph, edge_weight, noise))
+        return self.readout.reduce(self._outputs(h, graph, edge_weight, noise))
 
     def signals(self, x: Tensor | CSR, graph: Graph | Tensor) -> list[Tensor]:
         """H^(0) … H^(K) in evaluation mode: what enters the blocks, and what each makes."""
         graph, _ = self._edges(graph, None, x)
         h = self._first(self.drop_nodes(x))
         first = h.to_dense() if isinstance(h, CSR) else h
-        return [first, *self._blocks(h, graph, None, None)]
+        return [first, *self._outputs(h, graph, None, None)]
 
-    def _first(self, x: Tensor | CSR) -> Tensor | CSR:
-        """H^(0), which without the first map is the features themselves."""
-        return x if self.input_transform is None else cast(Tensor, self.input_transform(x))
-
-    def _blocks(
+    def _outputs(
         self,
         h: Tensor | CSR,
         graph: Graph | Tensor,
@@ -105,18 +97,9 @@ class DeepAKGNN(AdaptiveNetwork):
         noise: Noise | None,
     ) -> list[Tensor]:
         """H^(1) … H^(K)."""
-        outputs: list[Tensor] = []
-        for k, (layer, drop) in enumerate(zip(self.layers, self.drop_layers, strict=True)):
-            before = outputs[-1] if outputs else h
-            mixed: Tensor = layer(self.transforms[k](before), graph, edge_weight)
-            if self.settings.residual:
-                mixed = mixed + self.residuals[k](before)
-            outputs.append(drop(self.activate(self.norms[k](mixed)), noise))
-        return outputs
 
+        def propagate(k: int, transformed: Tensor) -> Tensor:
+            mixed: Tensor = self.layers[k](transformed, graph, edge_weight)
+            return mixed
 
-_NORMS: dict[Norm, type[nn.Module]] = {
-    "none": nn.Identity,
-    "layer": LayerNorm,
-    "batch": BatchNorm,
-}
+        return self._blocks(h, propagate, self.drop_layers, noise)

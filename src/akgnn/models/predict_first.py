@@ -16,6 +16,7 @@ from akgnn.csr import CSR
 from akgnn.graph import Graph
 from akgnn.layers.dropout import Dropout, DropoutKey, input_dropouts, noise_in
 from akgnn.layers.linear import Linear, check_input
+from akgnn.layers.norms import NORMS, Norm
 from akgnn.ops.adaptive import adaptive_propagate
 from akgnn.ops.dropout import Noise
 from akgnn.ops.inputs import as_graph
@@ -31,16 +32,19 @@ class MLPSettings(Settings):
         hidden_channels: Width of the hidden signals.
         num_layers: Number of layers.
         dropout: Rate on the input of every layer.
+        norm: What every layer but the last normalises before relu: each channel over the nodes
+            (`batch`), each node over its channels (`layer`), or nothing.
     """
 
     hidden_channels: int = count(64, most=1_000_000)
     num_layers: int = count(2, most=1000)
     dropout: float = rate(0.5)
+    norm: Norm = "none"
 
 
 @takes(MLPSettings)
 class MLP(nn.Module):
-    """H^(l+1) = relu(H^(l) W^(l) + b^(l)) with H^(0) = X, the last layer without relu."""
+    """H^(l+1) = relu(norm(H^(l) W^(l) + b^(l))) with H^(0) = X; the last layer is linear."""
 
     is_stackable = True
 
@@ -52,12 +56,14 @@ class MLP(nn.Module):
         *,
         num_layers: int = 2,
         dropout: float = 0.5,
+        norm: Norm = "none",
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         self.settings = MLPSettings.of_call(locals())
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
         self.layers = nn.ModuleList(Linear(*pair, generator=generator) for pair in pairwise(widths))
+        self.norms = nn.ModuleList(NORMS[norm](hidden_channels) for _ in range(num_layers - 1))
         self.drops = input_dropouts(dropout, num_layers)
 
     @property
@@ -71,8 +77,8 @@ class MLP(nn.Module):
             check_input(x, cast(Tensor, self.layers[0].weight))
         noise = noise_in(self, noise)
         h: Tensor = self.layers[0](self.drops[0](x, noise))
-        for layer, drop in zip(self.layers[1:], self.drops[1:], strict=True):
-            h = layer(drop(F.relu(h), noise))
+        for norm, layer, drop in zip(self.norms, self.layers[1:], self.drops[1:], strict=True):
+            h = layer(drop(F.relu(norm(h)), noise))
         return h
 
 

@@ -15,6 +15,15 @@ from akgnn.models.akgnn import AKGNN
 from akgnn.models.akgnn_deep import DeepAKGNN
 from akgnn.models.akgnn_grand import AKGNNGrand
 from akgnn.models.akgnn_hops import HopAKGNN
+from akgnn.models.block_network import (
+    BlockGAT,
+    BlockGATSettings,
+    BlockGCN,
+    BlockGCNSettings,
+    BlockGraphSAGE,
+    BlockGraphSAGESettings,
+    BlockSettings,
+)
 from akgnn.models.chebynet import ChebyNet, ChebyNetSettings
 from akgnn.models.gaugo import GAugO, GAugOSettings
 from akgnn.models.gcn import GCN, PGSO, GCNSettings, JKNet, JKNetSettings
@@ -26,7 +35,7 @@ from akgnn.models.predict_first import (
     GPRGNNSettings,
     MLPSettings,
 )
-from akgnn.models.pyg_models import GAT, GATSettings, GraphSAGE, GraphSAGESettings
+from akgnn.models.pyg_models import GAT, GraphSAGE
 from akgnn.models.sgc import SGC, SSGC, SGCSettings, SSGCSettings
 from akgnn.settings import Settings
 
@@ -75,6 +84,13 @@ def _akgnn_for(settings: AKGNNSettings) -> type[nn.Module]:
     return _ORDERS[settings.order]
 
 
+def _either(
+    published: type[nn.Module], blocks: type[nn.Module]
+) -> Callable[[BlockSettings], type[nn.Module]]:
+    """Chooses between the two forms of a baseline."""
+    return lambda settings: blocks if settings.form == "blocks" else published
+
+
 _PAPERS = {
     "akgnn": "Ju et al., Adaptive Kernel Graph Neural Network, 2022",
     "appnp": "Gasteiger et al., Predict then Propagate, 2019",
@@ -111,13 +127,23 @@ MODELS: dict[str, ModelEntry] = {
     "fastgcn": ModelEntry(
         GCN, GCNSettings, "sampling", _PAPERS["fastgcn"], strategy="layer-sampling"
     ),
-    "gat": ModelEntry(GAT, GATSettings, "graph convolution", _PAPERS["gat"]),
+    "gat": ModelEntry(
+        GAT, BlockGATSettings, "graph convolution", _PAPERS["gat"], choose=_either(GAT, BlockGAT)
+    ),
     "gaugo": ModelEntry(
         GAugO, GAugOSettings, "regularisation", _PAPERS["gaugo"], strategy="edge-augmentation"
     ),
-    "gcn": ModelEntry(GCN, GCNSettings, "graph convolution", _PAPERS["gcn"]),
+    "gcn": ModelEntry(
+        GCN, BlockGCNSettings, "graph convolution", _PAPERS["gcn"], choose=_either(GCN, BlockGCN)
+    ),
     "gprgnn": ModelEntry(GPRGNN, GPRGNNSettings, "graph convolution", _PAPERS["gprgnn"]),
-    "graphsage": ModelEntry(GraphSAGE, GraphSAGESettings, "sampling", _PAPERS["graphsage"]),
+    "graphsage": ModelEntry(
+        GraphSAGE,
+        BlockGraphSAGESettings,
+        "sampling",
+        _PAPERS["graphsage"],
+        choose=_either(GraphSAGE, BlockGraphSAGE),
+    ),
     "jknet": ModelEntry(JKNet, JKNetSettings, "graph convolution", _PAPERS["jknet"]),
     "mlp": ModelEntry(MLP, MLPSettings, "no edges", _PAPERS["mlp"]),
     "pgso": ModelEntry(PGSO, GCNSettings, "regularisation", _PAPERS["pgso"]),

@@ -123,6 +123,16 @@ def test_every_way_of_training_ends_as_its_seed_alone(changes):
     assert_same_runs(*both_ways(plan_of(**changes), double(SMALL)))
 
 
+@pytest.mark.parametrize("model", ["gcn", "graphsage"])
+def test_blocks_end_as_their_seed_alone(model):
+    plan = RunPlan.make(
+        RunSettings(dataset="csbm", model=model),
+        {**SHORT, **WIDTH, "form": "blocks", "norm": "batch"},
+        by_kind={"training": {"decay_first_layer_only": False}},
+    )
+    assert_same_runs(*both_ways(plan, double(SMALL)))
+
+
 @pytest.mark.parametrize("at_once", [2, 3, 10])
 def test_initial_values_are_tried_and_chosen_by_each_run(at_once):
     plan = plan_of(kernel="signed", num_layers=2, learning_rate=0.1)

@@ -1,0 +1,81 @@
+"""Blocks: a transform, a propagation and a residual, then a normalisation and a non-linearity."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import cast
+
+from torch import Tensor, nn
+
+from akgnn.csr import CSR
+from akgnn.layers.linear import Linear
+from akgnn.layers.norms import NORMS, Norm
+from akgnn.ops.dropout import Noise
+
+Propagate = Callable[[int, Tensor], Tensor]
+"""What block k, counted from 0, makes of its transformed signal."""
+
+
+class Blocks(nn.Module, ABC):
+    """The blocks of a network, whatever propagates in them.
+
+        H^(0) = X W_0, or X
+        H^(k) = σ(norm(P_k(H^(k-1) W_k) + H^(k-1) U_k))
+
+    with dropout on every H^(k). P_k is the propagation of block k. A final class calls
+    `_add_blocks` when it is built.
+    """
+
+    input_transform: Linear | None
+    transforms: nn.ModuleList
+    residuals: nn.ModuleList
+    norms: nn.ModuleList
+
+    @abstractmethod
+    def activate(self, h: Tensor) -> Tensor:
+        """The non-linearity σ."""
+
+    def _add_blocks(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        linear: Callable[..., Linear],
+        *,
+        num_layers: int,
+        norm: Norm,
+        residual: bool,
+        input_transform: bool,
+        input_bias: bool = True,
+    ) -> None:
+        """Add the maps, each made by `linear`, and the normalisations of so many blocks."""
+        width = hidden_channels if input_transform else in_channels
+        inputs = [width, *[hidden_channels] * (num_layers - 1)]
+        self.input_transform = (
+            linear(in_channels, width, bias=input_bias) if input_transform else None
+        )
+        # One bias a block is enough.
+        self.transforms = nn.ModuleList(
+            linear(each, hidden_channels, bias=not residual) for each in inputs
+        )
+        self.residuals = nn.ModuleList(linear(each, hidden_channels) for each in inputs if residual)
+        self.norms = nn.ModuleList(NORMS[norm](hidden_channels) for _ in inputs)
+
+    def _first(self, x: Tensor | CSR) -> Tensor | CSR:
+        """H^(0), which without the first map is the features themselves."""
+        return x if self.input_transform is None else cast(Tensor, self.input_transform(x))
+
+    def _blocks(
+        self,
+        h: Tensor | CSR,
+        propagate: Propagate,
+        drops: Iterable[nn.Module],
+        noise: Noise | None,
+    ) -> list[Tensor]:
+        """H^(1) … H^(K) of H^(0)."""
+        outputs: list[Tensor] = []
+        for k, drop in enumerate(drops):
+            before = outputs[-1] if outputs else h
+            mixed = propagate(k, self.transforms[k](before))
+            if len(self.residuals):
+                mixed = mixed + self.residuals[k](before)
+            outputs.append(drop(self.activate(self.norms[k](mixed)), noise))
+        return outputs
