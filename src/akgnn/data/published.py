@@ -168,8 +168,8 @@ def load_split(name: str, data_root: Path | str | None = None) -> Split:
     kinds = dict.fromkeys(("train", "valid", "test"), ("iu", 1))
     try:
         arrays = _arrays(read_file(path, _MOST_BYTES, DataError), kinds)
-        parts = (torch.from_numpy(arrays[key].astype(np.int64)) for key in kinds)
-        return Split("public", *parts, is_published=True)
+        train, val, test = (torch.from_numpy(arrays[key].astype(np.int64)) for key in kinds)
+        return Split("public", train, val, test, is_published=True)
     except AkgnnError as error:
         raise DataError(f"{path}: {error}") from error
 
