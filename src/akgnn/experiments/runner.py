@@ -19,7 +19,7 @@ from akgnn.experiments.store import RecordStore
 from akgnn.experiments.workers import Death, cores, share_out
 from akgnn.machine.memory import peak_bytes, reset_peak
 from akgnn.machine.provenance import environment, run_versions
-from akgnn.runs.plan import RunPlan
+from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.runs.run import Run
 from akgnn.runs.train import train_run, train_runs, trains_batched
 from akgnn.training.batched.fit_many import runs_at_once
@@ -227,13 +227,15 @@ def _record_of(
 
 def _data_of(plan: RunPlan, device: str, data_root: Path | None, is_search: bool) -> NodeData:
     """The data of a run, which are those of seed 0; of a search without its test nodes."""
-    data = _load(plan.with_seed(0), device, data_root)
+    # What trains on the data does not change them.
+    named = replace(plan.run, seed=0, model="akgnn", preset="paper")
+    data = plan.with_inputs(_load(named, device, data_root))
     return data.without_test() if is_search else data
 
 
-@lru_cache(maxsize=4)
-def _load(plan: RunPlan, device: str, data_root: Path | None) -> NodeData:
-    return plan.load(data_root, device)
+@lru_cache(maxsize=16)
+def _load(run: RunSettings, device: str, data_root: Path | None) -> NodeData:
+    return RunPlan.make(run).load(data_root, device)
 
 
 def _after_death(batch: tuple[Task, ...], death: Death, device: str) -> list[Record]:

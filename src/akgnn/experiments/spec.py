@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from akgnn.data.catalogue import Direction, graph_name
+from akgnn.data.catalogue import Direction, FeatureTransform, graph_name
 from akgnn.runs.plan import RunPlan
 
 SHOWN = ["table", "loss", "lambda", "depth", "homophily"]
@@ -38,6 +38,7 @@ class Row:
     published: Mapping[str, Published]
     about: str
     direction: Direction = "symmetrised"
+    features: FeatureTransform = "auto"
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,8 @@ class Cell:
             words.append(f"--preset {self.row.preset}")
         if run.direction != "symmetrised":
             words.append(f"--direction {run.direction}")
+        if run.features != "auto":
+            words.append(f"--features {run.features}")
         words += [f"--set {name}={_as_text(value)}" for name, value in self.changes.items()]
         if run.split is not None:
             words.append(f"--split {_of_draw(run.split, 'G')}")

@@ -71,6 +71,7 @@ _ROW_FIELDS: _Fields = {
     "model": (str, _NEEDED),
     "preset": (str, "paper"),
     "direction": (str, "symmetrised"),
+    "features": (str, "auto"),
     "set": (dict, {}),
     "seeds": (int, None),
     "published": (dict, {}),
@@ -197,6 +198,8 @@ class _Reader:
         }
         with self._at("direction", number):
             direction = RunSettings(direction=values["direction"]).direction
+        with self._at("features", number):
+            features = RunSettings(features=values["features"]).features
         return Row(
             values["label"],
             values["model"],
@@ -206,6 +209,7 @@ class _Reader:
             published,
             values["about"],
             direction,
+            features,
         )
 
     def _cells(self, row: Row, number: int) -> list[Cell]:
@@ -225,6 +229,7 @@ class _Reader:
             dataset=dataset,
             split=split,
             direction=row.direction,
+            features=row.features,
             model=row.model,
             preset=row.preset,
         )

@@ -6,9 +6,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from akgnn.csr import CSR
 from akgnn.errors import DataError
 
 Norm = Literal["none", "layer", "batch"]
+InputNorm = Literal["none", "max"]
 
 _MOMENTUM, _EPSILON = 0.1, 1e-5
 
@@ -78,6 +80,19 @@ class LayerNorm(nn.Module):
             return F.layer_norm(h, h.shape[-1:], self.weight, self.bias, _EPSILON)
         plain = F.layer_norm(h, h.shape[-1:], eps=_EPSILON)
         return plain * self.weight.unsqueeze(-2) + self.bias.unsqueeze(-2)
+
+
+def rows_to_max(x: Tensor | CSR) -> Tensor | CSR:
+    """Features divided by the largest size in their row; rows of zeros stay as they are."""
+    if isinstance(x, Tensor):
+        largest = x.detach().abs().amax(-1, keepdim=True)
+        return x / torch.where(largest == 0, 1, largest)
+    if x.value is None:
+        return x
+    row = x.pattern.row.long().expand_as(x.value)
+    largest = x.value.new_zeros(*x.value.shape[:-1], x.shape[0])
+    largest = largest.scatter_reduce(-1, row, x.value.detach().abs(), "amax")
+    return CSR(x.pattern, x.value / torch.where(largest == 0, 1, largest).gather(-1, row))
 
 
 NORMS: dict[Norm, type[nn.Module]] = {

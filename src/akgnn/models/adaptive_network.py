@@ -16,7 +16,7 @@ from akgnn.layers.ak_conv import AKConv, Form
 from akgnn.layers.dropout import Dropout, DropoutKey, NodeDropout, noise_in
 from akgnn.layers.kernels import InitialValue, find_kernel
 from akgnn.layers.linear import Initialisation, Linear
-from akgnn.layers.norms import Norm
+from akgnn.layers.norms import InputNorm, Norm, rows_to_max
 from akgnn.layers.readouts import Readout, find_readout
 from akgnn.ops.dropout import Noise
 from akgnn.ops.inputs import as_graph
@@ -42,6 +42,8 @@ class AKGNNSettings(Settings):
             after it, as in GRAND (`AKGNNGrand`); or `hops`, after it with a transform for each
             hop, as in FSGNN (`HopAKGNN`); or `blocks`, each with a transform of its own and a
             residual around its propagation (`DeepAKGNN`).
+        input_norm: `max` divides the features of each node by the largest of them: what a bag of
+            words lost when its rows were divided by their sum, the number of words, is back.
         node_dropout: Rate at which whole nodes are dropped from the features.
         input_dropout: Rate on what enters the transform.
         transform_dropout: Rate on what leaves the transform.
@@ -75,6 +77,7 @@ class AKGNNSettings(Settings):
     hidden_channels: int = count(64, most=1_000_000)
     num_layers: int = count(5, most=1000)
     order: Order = "transform-first"
+    input_norm: InputNorm = "none"
     node_dropout: float = rate(0.0)
     input_dropout: float = rate(0.6)
     transform_dropout: float = rate(0.6)
@@ -174,7 +177,7 @@ class AdaptiveNetwork(nn.Module, ABC):
         """What the classifier sees, shape (nodes, channels); arguments as for `forward`."""
         noise = noise_in(self, noise)
         graph, edge_weight = self._edges(graph, edge_weight, x)
-        return self._embed(self.drop_nodes(x, noise), graph, edge_weight, noise)
+        return self._embed(self._inputs(x, noise), graph, edge_weight, noise)
 
     def forward(
         self,
@@ -210,6 +213,11 @@ class AdaptiveNetwork(nn.Module, ABC):
     def activate(self, h: Tensor) -> Tensor:
         """The non-linearity σ."""
         return F.relu(h) if self.settings.activation == "relu" else F.leaky_relu(h)
+
+    def _inputs(self, x: Tensor | CSR, noise: Noise | None = None) -> Tensor | CSR:
+        """The features as the first layer is to see them."""
+        scaled = rows_to_max(x) if self.settings.input_norm == "max" else x
+        return cast(Tensor | CSR, self.drop_nodes(scaled, noise))
 
     @property
     def readout(self) -> Readout:

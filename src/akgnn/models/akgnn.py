@@ -11,6 +11,7 @@ from akgnn.graph import Graph
 from akgnn.layers.ak_conv import AKConv, Form
 from akgnn.layers.dropout import Dropout, mask_keys
 from akgnn.layers.linear import Initialisation
+from akgnn.layers.norms import InputNorm
 from akgnn.models.adaptive_network import Activation, AdaptiveNetwork, AKGNNSettings
 from akgnn.ops.adaptive_chain import adaptive_chain
 from akgnn.ops.dropout import Noise
@@ -40,6 +41,7 @@ class AKGNN(AdaptiveNetwork):
         out_channels: int,
         *,
         num_layers: int = 5,
+        input_norm: InputNorm = "none",
         node_dropout: float = 0.0,
         input_dropout: float = 0.6,
         transform_dropout: float = 0.6,
@@ -86,7 +88,7 @@ class AKGNN(AdaptiveNetwork):
     def signals(self, x: Tensor | CSR, graph: Graph | Tensor) -> list[Tensor]:
         """H^(0) … H^(K) in evaluation mode: what enters the layers, and what each makes."""
         graph, _ = self._edges(graph, None, x)
-        h = self.transforms[0](self.drop_nodes(x))
+        h = self.transforms[0](self._inputs(x))
         h = self.activate(h) if self.settings.share_weights else h
         return [h, *self._propagate(h, graph, None, None)]
 

@@ -11,7 +11,7 @@ from akgnn.graph import Graph
 from akgnn.layers.ak_conv import Form
 from akgnn.layers.blocks import Blocks
 from akgnn.layers.linear import Initialisation
-from akgnn.layers.norms import Norm
+from akgnn.layers.norms import InputNorm, Norm
 from akgnn.models.adaptive_network import Activation, AdaptiveNetwork, AKGNNSettings
 from akgnn.ops.dropout import Noise
 from akgnn.settings import takes
@@ -38,6 +38,7 @@ class DeepAKGNN(AdaptiveNetwork, Blocks):
         out_channels: int,
         *,
         num_layers: int = 5,
+        input_norm: InputNorm = "none",
         node_dropout: float = 0.0,
         input_dropout: float = 0.6,
         layer_dropout: float = 0.6,
@@ -85,7 +86,7 @@ class DeepAKGNN(AdaptiveNetwork, Blocks):
     def signals(self, x: Tensor | CSR, graph: Graph | Tensor) -> list[Tensor]:
         """H^(0) … H^(K) in evaluation mode: what enters the blocks, and what each makes."""
         graph, _ = self._edges(graph, None, x)
-        h = self._first(self.drop_nodes(x))
+        h = self._first(self._inputs(x))
         first = h.to_dense() if isinstance(h, CSR) else h
         return [first, *self._outputs(h, graph, None, None)]
 

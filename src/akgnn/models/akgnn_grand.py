@@ -9,7 +9,7 @@ from akgnn.csr import CSR
 from akgnn.graph import Graph
 from akgnn.layers.ak_conv import Form
 from akgnn.layers.linear import Initialisation, Linear, multiply
-from akgnn.layers.norms import BatchNorm
+from akgnn.layers.norms import BatchNorm, InputNorm
 from akgnn.models.adaptive_network import Activation, AdaptiveNetwork, AKGNNSettings
 from akgnn.ops.dropout import Noise
 from akgnn.settings import takes
@@ -41,6 +41,7 @@ class AKGNNGrand(AdaptiveNetwork):
         out_channels: int,
         *,
         num_layers: int = 5,
+        input_norm: InputNorm = "none",
         node_dropout: float = 0.0,
         input_dropout: float = 0.6,
         transform_dropout: float = 0.6,
@@ -95,7 +96,7 @@ class AKGNNGrand(AdaptiveNetwork):
         has fewer channels than the features.
         """
         graph, _ = self._edges(graph, None, x)
-        x = self.drop_nodes(x)
+        x = self._inputs(x)
         commutes = self._commutes(None)
         h = multiply(x, self._folded_transform()[0]) if commutes else self._dense(x)
         return self._propagate(h, graph, None, None)

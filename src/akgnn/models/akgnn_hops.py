@@ -10,6 +10,7 @@ from akgnn.csr import CSR
 from akgnn.graph import Graph
 from akgnn.layers.ak_conv import Form
 from akgnn.layers.linear import Initialisation
+from akgnn.layers.norms import InputNorm
 from akgnn.models.adaptive_network import Activation, AdaptiveNetwork, AKGNNSettings
 from akgnn.ops.dropout import Noise
 from akgnn.settings import takes
@@ -39,6 +40,7 @@ class HopAKGNN(AdaptiveNetwork):
         out_channels: int,
         *,
         num_layers: int = 5,
+        input_norm: InputNorm = "none",
         node_dropout: float = 0.0,
         input_dropout: float = 0.6,
         layer_dropout: float = 0.6,
@@ -84,7 +86,7 @@ class HopAKGNN(AdaptiveNetwork):
     def signals(self, x: Tensor | CSR, graph: Graph | Tensor) -> list[Tensor]:
         """H^(0) … H^(K) in evaluation mode: the features, and what each propagation makes."""
         graph, _ = self._edges(graph, None, x)
-        hops = self._hops(self.drop_nodes(x), graph, None, None)
+        hops = self._hops(self._inputs(x), graph, None, None)
         return [self._dense(h) for h in hops]
 
     def _hops(
