@@ -79,8 +79,9 @@ def test_one_pass_without_weight_is_the_plain_loss_up_to_its_masks():
 
 
 def test_equal_and_certain_passes_have_no_distance():
-    certain = torch.eye(4).expand(3, 4, 4)
-    assert inconsistency(certain, 0.5) == 0
+    certain = 1e4 * torch.eye(4).expand(3, 4, 4)
+    for distance in ("squared", "cross-entropy"):
+        assert inconsistency(certain, ConsistencySettings(distance=distance)) == 0
 
 
 @pytest.mark.parametrize("temperature", [1e-6, 0.2, 1.0])
