@@ -123,8 +123,7 @@ def test_every_model_ends_as_its_seed_alone(model, as_sparse):
         {"order": "propagate-first", "node_dropout": 0.5, "readout": "mean", "batch_norm": True},
         CONSISTENT,
         {"warm_up": 7, **RISING},
-        {"phi_learns_from": "training", **OWN_PASS},
-        {"phi_learns_from": "validation", **OWN_PASS},
+        {"phi_sees_masks": False, **OWN_PASS},
         {"learn_lambda": False},
         {"class_weight": "balanced"},
     ],
@@ -319,7 +318,7 @@ CAPTURED = {
     "akgnn, weighted classes": {"class_weight": "balanced"},
     # What was recorded in the first epoch has to see the weight rise.
     "akgnn, rising weight": RISING,
-    "akgnn, φ in a pass of its own": {"phi_learns_from": "training", **OWN_PASS},
+    "akgnn, φ in a pass of its own": {"phi_sees_masks": False, **OWN_PASS},
     "gcn": {"model": "gcn"},
     "appnp": {"model": "appnp"},
     "sgc": {"model": "sgc"},

@@ -23,7 +23,7 @@ def test_phi_is_found_where_it_learns():
 
 def test_only_phi_gets_a_gradient_and_no_mask_is_drawn():
     model = model_of()
-    loss, again = (kernel_loss(model, DATA, DATA.split.val) for _ in range(2))
+    loss, again = (kernel_loss(model, DATA) for _ in range(2))
     assert loss == again
     loss.backward()
     learned = {name for name, parameter in model.named_parameters() if parameter.grad is not None}

@@ -27,7 +27,7 @@ def test_another_strategy_starts_from_its_own_defaults():
         "warm_up": 0,
         "distance": "squared",
         "confidence": 0.0,
-        "phi_learns_from": "passes",
+        "phi_sees_masks": True,
     }
     # Named again, it stays as it is.
     assert choice.updated({"strategy": "consistency"}) == choice

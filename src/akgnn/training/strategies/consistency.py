@@ -16,7 +16,6 @@ from akgnn.training.strategies.kernel_loss import held, kernel_loss, learning_ph
 from akgnn.training.strategies.supervised import training_loss
 
 Distance = Literal["squared", "cross-entropy"]
-PhiSource = Literal["passes", "training", "validation"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +30,9 @@ class ConsistencySettings(Settings):
         distance: How far a pass is from the sharpened mean: `squared`, or `cross-entropy`.
         confidence: Nodes count where the largest probability of the mean is above so many times
             1 / classes; 0 for all nodes.
-        phi_learns_from: What the kernels' scalars φ learn from: the loss of the `passes`, as all
-            other parameters do; or the cross-entropy of the `training` or of the `validation`
-            nodes in a pass of their own that drops nothing.
+        phi_sees_masks: Whether the kernels' scalars φ learn from the loss of the passes, as all
+            other parameters do. False lets them learn from the cross-entropy of one more pass that
+            drops nothing, which takes less time too.
     """
 
     passes: int = count(4, most=1000)
@@ -42,7 +41,7 @@ class ConsistencySettings(Settings):
     warm_up: int = whole(0)
     distance: Distance = "squared"
     confidence: float = non_negative(0.0)
-    phi_learns_from: PhiSource = "passes"
+    phi_sees_masks: bool = True
 
 
 class Consistency:
@@ -74,16 +73,11 @@ class Consistency:
 
     def losses(self, model: nn.Module, data: NodeData, noise: Noise) -> Iterator[Tensor]:
         """One loss."""
-        settings = self.settings
-        phi = [] if settings.phi_learns_from == "passes" else learning_phi(model)
+        phi = [] if self.settings.phi_sees_masks else learning_phi(model)
         with held(phi):
             loss = self._loss_of_passes(model, data, noise)
-        if phi:
-            split = data.split
-            nodes = split.train if settings.phi_learns_from == "training" else split.val
-            # What it adds to the value is the same for all weights: only φ gets its gradient.
-            loss = loss + kernel_loss(model, data, nodes)
-        yield loss
+        # Only φ has a gradient of what is added.
+        yield loss + kernel_loss(model, data) if phi else loss
 
     def _loss_of_passes(self, model: nn.Module, data: NodeData, noise: Noise) -> Tensor:
         settings = self.settings

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from torch import Tensor, nn
 
 from akgnn.data.node_data import NodeData
-from akgnn.training.metrics import cross_entropy
+from akgnn.training.strategies.supervised import training_loss
 
 
 def learning_phi(model: nn.Module) -> list[nn.Parameter]:
@@ -27,8 +27,8 @@ def held(parameters: Sequence[nn.Parameter]) -> Iterator[None]:
             parameter.requires_grad_(True)
 
 
-def kernel_loss(model: nn.Module, data: NodeData, nodes: Tensor) -> Tensor:
-    """Cross-entropy of these nodes in evaluation mode, as a function of φ; of replicas one each.
+def kernel_loss(model: nn.Module, data: NodeData) -> Tensor:
+    """Training loss in evaluation mode, as a function of φ; of several replicas one each.
 
     Every other parameter counts as a constant. The model is left in training mode.
     """
@@ -38,4 +38,4 @@ def kernel_loss(model: nn.Module, data: NodeData, nodes: Tensor) -> Tensor:
     with held(others):
         logits = model(data.x, data.graph)
     model.train()
-    return cross_entropy(logits[..., nodes, :], data.y[nodes], data.class_weight)
+    return training_loss(logits, data)
