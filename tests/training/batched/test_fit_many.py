@@ -21,6 +21,14 @@ SMALL = load_dataset("csbm:num_nodes=120,homophily=0.7,signal=2")
 TWO_CLASSES = load_dataset("csbm:num_nodes=150,num_classes=2,homophily=0.5,signal=1")
 SEEDS = [0, 3, 4, 9]
 WIDTH = {"hidden_channels": 8}
+CONSISTENT = {
+    "order": "propagate-first",
+    "layer_dropout": 0.0,
+    "strategy": "consistency",
+    "passes": 2,
+}
+RISING = {**CONSISTENT, "warm_up": 7, "confidence": 1.2, "distance": "cross-entropy"}
+OWN_PASS = {**CONSISTENT, "node_dropout": 0.5, "batch_norm": True}
 SHORT = {"epochs": 12, "patience": 3}
 
 
@@ -113,7 +121,9 @@ def test_every_model_ends_as_its_seed_alone(model, as_sparse):
         {"stop_on": "either"},
         {"decay_biases": True},
         {"order": "propagate-first", "node_dropout": 0.5, "readout": "mean", "batch_norm": True},
-        {"order": "propagate-first", "strategy": "consistency", "passes": 2, "layer_dropout": 0.0},
+        CONSISTENT,
+        {"warm_up": 7, **RISING},
+        {"phi_sees_masks": False, **OWN_PASS},
         {"learn_lambda": False},
         {"class_weight": "balanced"},
     ],
@@ -316,6 +326,9 @@ CAPTURED = {
     "akgnn, groups": {"groups": 2},
     "akgnn, own weights": {"share_weights": False},
     "akgnn, weighted classes": {"class_weight": "balanced"},
+    # What was recorded in the first epoch has to see the weight rise.
+    "akgnn, rising weight": RISING,
+    "akgnn, φ in a pass of its own": {"phi_sees_masks": False, **OWN_PASS},
     "gcn": {"model": "gcn"},
     "appnp": {"model": "appnp"},
     "sgc": {"model": "sgc"},

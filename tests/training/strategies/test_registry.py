@@ -24,6 +24,10 @@ def test_another_strategy_starts_from_its_own_defaults():
         "passes": 2,
         "temperature": 0.5,
         "weight": 1.0,
+        "warm_up": 0,
+        "distance": "squared",
+        "confidence": 0.0,
+        "phi_sees_masks": True,
     }
     # Named again, it stays as it is.
     assert choice.updated({"strategy": "consistency"}) == choice
