@@ -50,7 +50,7 @@ def test_people_see_start_and_best(tmp_path, capsys):
         (["--trials", "0"], "--trials must be from 1 to 10000, got 0."),
         (["--trials", "-3"], "--trials must be from 1 to 10000, got -3."),
         (["--model", "mpl"], "Unknown model 'mpl'; choose from"),
-        (["--preset", "papr"], "Unknown preset 'papr'; choose from any-graph, paper."),
+        (["--preset", "papr"], "Unknown preset 'papr'; choose from any-graph, paper, tuned."),
         (["--dataset", "corra"], "Unknown data set 'corra'"),
         (["--split", "90/0/10"], "The validation set is empty"),
         (["--set", "depth=3"], "Unknown setting 'depth'; choose from"),

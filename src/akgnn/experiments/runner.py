@@ -13,6 +13,7 @@ import torch
 from akgnn.data.node_data import NodeData
 from akgnn.data.published import PYG_SOURCES, load_pyg
 from akgnn.errors import AkgnnError
+from akgnn.experiments.boosting import boosted_run, is_boosting
 from akgnn.experiments.record import Record, failed_record, finished_record
 from akgnn.experiments.spec import Spec
 from akgnn.experiments.store import RecordStore
@@ -149,7 +150,7 @@ def batches_of(
     """
     together: dict[Task, list[Task]] = {}
     for task in tasks:
-        is_alone = not trains_batched(task.plan)
+        is_alone = is_boosting(task.plan) or not trains_batched(task.plan)
         key = task if is_alone else replace(task, plan=task.plan.with_seed(0))
         together.setdefault(key, []).append(task)
     batches = []
@@ -182,13 +183,21 @@ def do_run(
     plan: RunPlan, device: str, data_root: Path | None = None, *, is_search: bool = False
 ) -> Record:
     """Train one run; what goes wrong, out of memory included, becomes a record that says so."""
+    # Trees grow on the CPU.
+    device = "cpu" if is_boosting(plan) else device
     reset_peak(device)
     outcome: Run | Exception
+    about = environment(device)
     try:
-        outcome = train_run(plan, _data_of(plan, device, data_root, is_search))
+        data = _data_of(plan, device, data_root, is_search)
+        if is_boosting(plan):
+            outcome, chosen = boosted_run(plan, data)
+            about |= chosen
+        else:
+            outcome = train_run(plan, data)
     except _FAILURES as error:
         outcome = error
-    return _record_of(plan, outcome, device, environment(device))
+    return _record_of(plan, outcome, device, about)
 
 
 def do_runs(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from akgnn.data.catalogue import Direction, FeatureTransform, graph_name
+from akgnn.experiments.boosting import is_boosting
 from akgnn.runs.plan import RunPlan
 
 SHOWN = ["table", "loss", "lambda", "depth", "homophily"]
@@ -89,7 +90,12 @@ class Cell:
         return {**self.row.changes, **self.point}
 
     def command(self, seeds: int) -> str:
-        """The command line that trains the same runs, for one seed S and its draw G or for all."""
+        """The command line that trains the same runs, for one seed S and its draw G or for all.
+
+        What is no network has none of its own.
+        """
+        if is_boosting(self.template):
+            return "akgnn reproduce, with the rest of the study"
         run = self.template.run
         words = [f"akgnn train --dataset {_of_draw(run.dataset, 'G')} --model {self.row.model}"]
         if self.row.preset != "paper":

@@ -25,7 +25,7 @@ from akgnn.models.pyg_models import (
     pyg_layer,
     take_out,
 )
-from akgnn.ops.adaptive import adaptive_propagate
+from akgnn.ops.adaptive import adaptive_propagate, neighbour_mean
 from akgnn.ops.dropout import Noise
 from akgnn.ops.inputs import as_graph
 from akgnn.settings import Settings, count, rate, takes
@@ -203,13 +203,7 @@ class BlockGraphSAGE(BlockNetwork):
         self._add_parts(in_channels, hidden_channels, out_channels, dropout, generator)
 
     def _propagation(self, graph: Graph, noise: Noise | None) -> Propagate:
-        # The adaptive kernel leaves isolated nodes as they are; their mean over none is 0.
-        has_neighbours = (graph.degree > 0).unsqueeze(1)
-
-        def mean(k: int, h: Tensor) -> Tensor:
-            return adaptive_propagate(graph, h, 0.0, normalisation="row") * has_neighbours
-
-        return mean
+        return lambda k, h: neighbour_mean(graph, h)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,7 @@ from akgnn.models.block_network import (
     BlockGraphSAGESettings,
     BlockSettings,
 )
+from akgnn.models.boosting import GRADIENT_BOOSTING, BoostingSettings
 from akgnn.models.chebynet import ChebyNet, ChebyNetSettings
 from akgnn.models.gaugo import GAugO, GAugOSettings
 from akgnn.models.gcn import GCN, PGSO, GCNSettings, JKNet, JKNetSettings
@@ -48,7 +49,7 @@ class ModelEntry:
         model: The class of the model, called as `model(in_channels, hidden_channels,
             out_channels, *, …, generator)` with settings by name, or without the second where its
             settings have no hidden channels. Its `is_stackable`, if true, says that it knows
-            replicas; see `akgnn.models.replicas`.
+            replicas; see `akgnn.models.replicas`. None of what is no network.
         settings: The class of its settings.
         family: Kind of model, for lists.
         paper: Where it was published.
@@ -59,7 +60,7 @@ class ModelEntry:
             for the defaults.
     """
 
-    model: type[nn.Module]
+    model: type[nn.Module] | None
     settings: type[Settings]
     family: str
     paper: str
@@ -68,7 +69,16 @@ class ModelEntry:
     choose: Callable[[Any], type[nn.Module]] | None = None
 
     def model_for(self, settings: Settings) -> type[nn.Module]:
-        """The class of the model that has these settings."""
+        """The class of the model that has these settings.
+
+        Raises:
+            SettingsError: It is no network.
+        """
+        if self.model is None:
+            raise SettingsError(
+                f"What is called {self.family} is no network, and is not trained like one; make "
+                "it a row of a study: `akgnn reproduce FILE.toml`."
+            )
         return self.model if self.choose is None else self.choose(settings)
 
 
@@ -105,6 +115,7 @@ _PAPERS = {
     "gcn": "Kipf and Welling, Semi-Supervised Classification with Graph Convolutional "
     "Networks, 2017",
     "gprgnn": "Chien et al., Adaptive Universal Generalized PageRank Graph Neural Network, 2021",
+    GRADIENT_BOOSTING: "Friedman, Greedy Function Approximation: A Gradient Boosting Machine, 2001",
     "graphsage": "Hamilton et al., Inductive Representation Learning on Large Graphs, 2017",
     "jknet": "Xu et al., Representation Learning on Graphs with Jumping Knowledge Networks, 2018",
     "mlp": "Rumelhart et al., Learning Representations by Back-Propagating Errors, 1986",
@@ -155,6 +166,14 @@ MODELS: dict[str, ModelEntry] = {
 }
 
 
+NOT_NETWORKS: dict[str, ModelEntry] = {
+    GRADIENT_BOOSTING: ModelEntry(
+        None, BoostingSettings, "gradient boosting", _PAPERS[GRADIENT_BOOSTING]
+    ),
+}
+"""What plans and studies know besides, but nothing that trains networks."""
+
+
 def register_model(name: str, entry: ModelEntry) -> None:
     """Add a model, under a name that is not taken, to those that `--model` and `build_model` know.
 
@@ -163,16 +182,17 @@ def register_model(name: str, entry: ModelEntry) -> None:
     """
     if not isinstance(entry, ModelEntry):
         raise SettingsError(f"A model is registered by its ModelEntry, got {entry!r}.")
-    if name in MODELS:
+    if name in MODELS or name in NOT_NETWORKS:
         raise SettingsError(f"There is a model {name!r} already; choose another name.")
     MODELS[name] = entry
 
 
 def find_model(name: str) -> ModelEntry:
     """The entry of a model; an unknown one is answered with the names there are."""
-    if name not in MODELS:
-        raise UnknownNameError("model", name, MODELS)
-    return MODELS[name]
+    known = {**MODELS, **NOT_NETWORKS}
+    if name not in known:
+        raise UnknownNameError("model", name, known)
+    return known[name]
 
 
 def build_model(

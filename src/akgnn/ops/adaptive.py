@@ -78,6 +78,15 @@ def adaptive_propagate(
     return composed_step(graph, h, normalisation, *(spread(w, h.size(-1)) for w in weights))
 
 
+def neighbour_mean(graph: Graph, h: Tensor) -> Tensor:
+    """The weighted mean over in-neighbours, D^-1 A h; 0 for nodes without any.
+
+    Arguments and errors are those of `adaptive_propagate`, which leaves such nodes as they are.
+    """
+    has_neighbours = (graph.degree > 0).unsqueeze(1)
+    return adaptive_propagate(graph, h, 0.0, normalisation="row") * has_neighbours
+
+
 def adaptive_propagate_reference(
     graph: Graph,
     h: Tensor,

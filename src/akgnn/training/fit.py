@@ -369,16 +369,7 @@ def result_of(state: TrainingState, data: NodeData) -> FitResult:
         history = history.of_restart(number)
     share = history.neighbour_share
     model.eval()
-    logits = model(data.x, data.graph)
-    temperature = _temperature(logits, data)
-    calibrated = logits / temperature
-    scores = {
-        f"{part}_{name}": metric.function(
-            (calibrated if metric.of_probabilities else logits)[nodes], data.y[nodes]
-        )
-        for part, nodes in (("test", data.split.test), ("val", data.split.val))
-        for name, metric in METRICS.items()
-    }
+    scores, temperature = scores_of(model(data.x, data.graph), data)
     # As training saw them, to the last digit.
     measured = ("val_accuracy", "val_loss", "train_accuracy")
     scores |= {name: history.column(name)[best_epoch] for name in measured}
@@ -393,6 +384,20 @@ def result_of(state: TrainingState, data: NodeData) -> FitResult:
         history=history,
         temperature=temperature,
     )
+
+
+def scores_of(logits: Tensor, data: NodeData) -> tuple[dict[str, float], float]:
+    """Every metric of the test and validation nodes, and the temperature that calibrates them."""
+    temperature = _temperature(logits, data)
+    calibrated = logits / temperature
+    scores = {
+        f"{part}_{name}": metric.function(
+            (calibrated if metric.of_probabilities else logits)[nodes], data.y[nodes]
+        )
+        for part, nodes in (("test", data.split.test), ("val", data.split.val))
+        for name, metric in METRICS.items()
+    }
+    return scores, temperature
 
 
 def _temperature(logits: Tensor, data: NodeData) -> float:
