@@ -62,8 +62,8 @@ class Consistency:
     squared distance by the cross-entropy :math:`-\sum_c \bar p'_{i,c} \log p_{s,i,c}`.
 
     Dropped nodes mislead φ: a kernel that leans on neighbours suffers less from a node that is
-    missing, so the passes draw λ down even where every loss without masks would have it rise. So φ
-    may learn from a pass without masks instead.
+    missing. On CiteSeer the passes draw the first λ towards 1, where the training loss without
+    masks would have it rise. So φ may learn from a pass without masks instead.
     """
 
     takes_replicas: ClassVar[bool] = True
