@@ -41,28 +41,46 @@ def test_the_authors_code(dataset, layers, hidden):
 
 
 @pytest.mark.parametrize(
-    ("dataset", "layers", "dropouts", "batch_norm", "loss", "rate", "patience"),
+    ("dataset", "layers", "width", "dropouts", "batch_norm", "rate", "stopping"),
     [
-        ("cora", 8, (0.5, 0.5), False, (4, 0.5, 1.0), 0.01, 200),
-        ("citeseer", 2, (0.0, 0.2), False, (2, 0.3, 0.7), 0.01, 200),
-        ("pubmed", 5, (0.6, 0.8), True, (4, 0.2, 1.0), 0.2, 100),
+        ("cora", 8, 64, (0.5, 0.5), False, 0.01, ("loss", 400)),
+        ("citeseer", 2, 256, (0.0, 0.2), False, 0.001, ("loss", 1000)),
+        ("pubmed", 5, 32, (0.6, 0.8), True, 0.2, ("either", 100)),
     ],
 )
-def test_consistency_has_grands_settings(
-    dataset, layers, dropouts, batch_norm, loss, rate, patience
+def test_consistency_has_grands_network(
+    dataset, layers, width, dropouts, batch_norm, rate, stopping
 ):
     preset = load_preset("akgnn", "akgnn-consistency", dataset)
-    model, training, strategy = preset.model, preset.training, preset.strategy
-    assert (model.order, model.readout, model.learn_lambda) == ("propagate-first", "mean", True)
-    assert (model.num_layers, model.hidden_channels) == (layers, 32)
+    model, training = preset.model, preset.training
+    assert (model.order, model.readout) == ("propagate-first", "mean")
+    assert (model.num_layers, model.hidden_channels) == (layers, width)
+    # Where validation chose so.
+    assert model.learn_lambda == (dataset != "citeseer")
     assert (model.input_dropout, model.transform_dropout) == dropouts
     assert (model.node_dropout, model.batch_norm) == (0.5, batch_norm)
     assert model.layer_dropout == model.classifier_dropout == 0
+    assert (training.learning_rate, training.weight_decay) == (rate, 5e-4)
+    assert (training.stop_on, training.patience) == stopping
+    # Drawn to λ = 2.
+    assert (training.phi_learning_rate, training.phi_decays_to) == (0.01, "start")
+
+
+@pytest.mark.parametrize(
+    ("dataset", "loss"),
+    [
+        ("cora", (2, 0.1, 1.5, 1000, "squared", 2.0)),
+        ("citeseer", (2, 0.1, 0.8, 1000, "cross-entropy", 2.0)),
+        ("pubmed", (4, 0.2, 1.0, 0, "squared", 0.0)),
+    ],
+)
+def test_consistency_has_the_loss_of_grand_or_of_grand_plus(dataset, loss):
+    strategy = load_preset("akgnn", "akgnn-consistency", dataset).strategy
     assert strategy.name == "consistency"
     kept = strategy.to_dict()
-    assert (kept["passes"], kept["temperature"], kept["weight"]) == loss
-    assert (training.learning_rate, training.patience) == (rate, patience)
-    assert (training.weight_decay, training.phi_learning_rate) == (5e-4, 0.01)
+    names = ("passes", "temperature", "weight", "warm_up", "distance", "confidence")
+    assert tuple(kept[name] for name in names) == loss
+    assert not kept["phi_sees_masks"]
 
 
 def test_gprgnn_has_the_settings_of_its_authors_code():
