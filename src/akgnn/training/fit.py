@@ -369,21 +369,12 @@ def result_of(state: TrainingState, data: NodeData) -> FitResult:
         history = history.of_restart(number)
     share = history.neighbour_share
     model.eval()
-    logits = model(data.x, data.graph)
-    temperature = _temperature(logits, data)
-    calibrated = logits / temperature
-    scores = {
-        f"{part}_{name}": metric.function(
-            (calibrated if metric.of_probabilities else logits)[nodes], data.y[nodes]
-        )
-        for part, nodes in (("test", data.split.test), ("val", data.split.val))
-        for name, metric in METRICS.items()
-    }
+    temperature, scores = scores_of(model(data.x, data.graph), data)
     # As training saw them, to the last digit.
     measured = ("val_accuracy", "val_loss", "train_accuracy")
     scores |= {name: history.column(name)[best_epoch] for name in measured}
     return FitResult(
-        scores={name: scores[name] for name in _score_names()},
+        scores=scores,
         best_epoch=best_epoch + 1,
         epochs=len(history),
         seconds=state.seconds,
@@ -393,6 +384,20 @@ def result_of(state: TrainingState, data: NodeData) -> FitResult:
         history=history,
         temperature=temperature,
     )
+
+
+def scores_of(logits: Tensor, data: NodeData) -> tuple[float, dict[str, float]]:
+    """The temperature of class scores, and every metric on the test and the validation nodes."""
+    temperature = _temperature(logits, data)
+    calibrated = logits / temperature
+    scores = {
+        f"{part}_{name}": metric.function(
+            (calibrated if metric.of_probabilities else logits)[nodes], data.y[nodes]
+        )
+        for part, nodes in (("test", data.split.test), ("val", data.split.val))
+        for name, metric in METRICS.items()
+    }
+    return temperature, scores
 
 
 def _temperature(logits: Tensor, data: NodeData) -> float:
