@@ -38,6 +38,24 @@ class Counting(Callback):
         self.epochs.extend(epoch.index for epoch in epochs)
 
 
+def test_an_ensemble_is_trained_by_the_plan_that_its_first_member_chose(tmp_path):
+    run = train(**people(), ensemble=2, seed=3, out=tmp_path / "run")
+    assert run.choice.chosen.plan == run.plan
+    assert (run.plan.run.seed, len(run.members)) == (3, 2)
+    assert run.members[0].val_loss == train(**people(), seed=3).result.val_loss
+    again = train(**people(), ensemble=2, seed=3, out=tmp_path / "run", resume=True)
+    assert again.choice is None
+    assert again.to_dict() == run.to_dict()
+    new = {"nodes": people(4)["nodes"].drop(["label"]), "edges": people(4)["edges"]}
+    assert torch.equal(run.predict(**new).probability, again.predict(**new).probability)
+
+
+@pytest.mark.parametrize("ensemble", [0, -1, 201, 1.5, True])
+def test_an_ensemble_has_a_number_of_members(ensemble):
+    with pytest.raises(SettingsError, match=r"ensemble must be (from 1 to 200|an integer), got"):
+        train("csbm:num_nodes=60", ensemble=ensemble, settings=SETTINGS)
+
+
 def test_validation_chooses_and_what_is_chosen_is_kept(tmp_path):
     run = train(**people(), out=tmp_path / "run")
     losses = {each.plan.run.preset: each.score for each in run.choice.tried}

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -51,6 +52,16 @@ def test_edges_that_say_all_choose_a_model_that_sees_them():
     mlp, *others = (tried.score for tried in choice.tried)
     assert mlp > min(others)
     assert choice.chosen.plan.run.model != "mlp"
+
+
+def test_of_an_ensemble_the_first_member_is_tried():
+    both, plans = (Watching(), Watching()), plans_of()
+    ensembles = [replace(plan, run=replace(plan.run, ensemble=5)) for plan in plans]
+    choice = choose(ensembles, plans[0].load(), callbacks=[both[0]])
+    alone = choose(plans, plans[0].load(), callbacks=[both[1]])
+    assert choice.chosen.plan in ensembles
+    assert both[0].seen == both[1].seen
+    assert [tried.score for tried in choice.tried] == [tried.score for tried in alone.tried]
 
 
 @pytest.mark.parametrize("kernel", ["paper", "signed"])

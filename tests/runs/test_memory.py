@@ -127,6 +127,27 @@ def test_what_needs_more_is_estimated_higher():
     assert training_bytes(PLAN, denser, CPU) > NEEDED
 
 
+def ensemble_of(members, **changes):
+    return RunPlan.make(RunSettings(dataset="cora", ensemble=members), changes)
+
+
+def test_every_member_of_an_ensemble_has_its_own_weights(monkeypatch):
+    many = Sizes(1000, 4000, 5000, 8)
+    one, three, five = (training_bytes(ensemble_of(n), many, CPU) for n in (1, 3, 5))
+    # Of 5000 features 64 wide, five copies of 4 bytes; the steps take no more.
+    assert three - one == five - three == pytest.approx(2 * 5 * 4 * 5000 * 64, rel=0.01)
+    monkeypatch.setattr(memory, "_peak", lambda *_: 1 / 0)
+    wide = ensemble_of(10, hidden_channels=10**6)
+    assert training_bytes(wide, SIZES, CPU) > 10 * 4 * 5 * 64 * 10**6
+
+
+def test_fewer_members_are_a_remedy():
+    wide = Sizes(1000, 4000, 5000, 8)
+    plan = ensemble_of(40)
+    most = training_bytes(ensemble_of(11), wide, CPU)
+    assert str(remedies(plan, wide, CPU, most)[0]).startswith("`ensemble=10` (")
+
+
 def test_a_model_too_wide_to_be_tried_out_is_told_by_its_weights(monkeypatch):
     monkeypatch.setattr(memory, "_peak", lambda *_: 1 / 0)
     wide = plan_of(hidden_channels=10**6)

@@ -26,11 +26,12 @@ ODD = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
+@pytest.fixture(scope="module", params=[1, 2])
+def run(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "run"
     plan = RunPlan.make(
-        RunSettings(dataset="csbm:num_nodes=60"), {"hidden_channels": 4, "epochs": 3}
+        RunSettings(dataset="csbm:num_nodes=60", ensemble=request.param),
+        {"hidden_channels": 4, "epochs": 3},
     )
     data = plan.load()
     train_run(plan, data, RunFolder(folder))

@@ -50,6 +50,16 @@ def test_the_first_trial_is_the_plan_itself_without_test_nodes(tmp_path):
     assert "-without-test:" in search.split
 
 
+def test_a_trial_of_an_ensemble_is_one_model_and_the_best_settings_are_of_all(tmp_path):
+    plan, watching = make(), Watching()
+    ensemble = replace(plan, run=replace(plan.run, ensemble=3))
+    found = tune(ensemble, plan.load(), tmp_path, trials=2, callbacks=[watching])
+    assert len(watching.seen) == 2 * 4
+    assert tomllib.loads((tmp_path / "best.toml").read_text())["run"]["ensemble"] == 3
+    # The same search, whatever is made of its settings.
+    assert tune(plan, plan.load(), tmp_path, trials=2).trials == found.trials
+
+
 def test_the_test_nodes_cannot_be_looked_at(tmp_path, monkeypatch):
     seen = []
 

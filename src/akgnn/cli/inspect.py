@@ -38,7 +38,7 @@ def inspect(
     """
     from akgnn.explain.insight import insight_of
     from akgnn.report.kernels import FREQUENCIES, learned_kernels
-    from akgnn.report.words import signal_words
+    from akgnn.report.words import ensemble_words, signal_words
     from akgnn.runs.run import load_run
 
     loaded = load_run(run)
@@ -72,7 +72,10 @@ def inspect(
     trained_on = f"{loaded.plan.data_name}, split {loaded.facts.split}"
     say(f"{run}: {settings.model} ({settings.preset}) on {trained_on}")
     accuracy = number(result.test_accuracy)
-    print(f"test accuracy {accuracy} %, {result.epochs} epochs, best {result.best_epoch}\n")
+    print(f"test accuracy {accuracy} %, {result.epochs} epochs, best {result.best_epoch}")
+    for line in ensemble_words(loaded):
+        print(line)
+    print()
     if kernels:
         _print_kernels(kernels, FREQUENCIES)
         print()

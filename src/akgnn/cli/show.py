@@ -56,12 +56,13 @@ def numbers(values: Sequence[float], digits: int = 2) -> str:
 
 def print_run(run: "Run", device: str, verdict: "Verdict | None" = None) -> None:
     """Print one run for people."""
+    from akgnn.report.words import ensemble_words
     from akgnn.training.metrics import METRICS
 
     result, settings = run.result, run.plan.run
     _print_data(run)
     print(
-        f"{settings.model} ({settings.preset}), seed {settings.seed}, "
+        f"{settings.model} ({settings.preset}), {settings.seeds}, "
         f"{result.seconds:.1f} s on {device}"
     )
     print(
@@ -91,6 +92,8 @@ def print_run(run: "Run", device: str, verdict: "Verdict | None" = None) -> None
     width = max([15, *(len(name) for name, _ in lines)])
     for name, text in lines:
         print(f"  {name:<{width}} {text}")
+    for line in ensemble_words(run):
+        print(line)
 
 
 def _most_frequent(verdict: "Verdict") -> str:

@@ -87,6 +87,10 @@ def train(
     seeds: Annotated[
         int | None, typer.Option(help="Train so many seeds, from --seed on, side by side.")
     ] = None,
+    ensemble: Annotated[
+        int | None,
+        typer.Option(help="Train so many seeds, from --seed on, that vote as one model.  [1]"),
+    ] = None,
     folds: Annotated[
         int | None,
         typer.Option(
@@ -143,6 +147,10 @@ def train(
         # A run to go on with is of the model that was chosen when it began.
         candidates = _candidates(run, tables, config, named)
     plan = kept or (candidates or [options.decide_plan(run, tables, config, named)])[-1]
+    if plan.run.ensemble > 1 and (seeds or folds):
+        # Also where a settings file asks for the ensemble.
+        option = "--seeds" if seeds else "--folds"
+        raise SettingsError(f"--ensemble and {option} do not go together; choose one of them.")
     if folds is not None:
         # Any of their splits will do to load the data: each fold draws its own.
         plan = fold_plans(plan, folds)[0]
@@ -275,19 +283,25 @@ def _train(
     start: "Snapshot | None",
 ) -> list["Run"]:
     """Train all runs; the first that diverged is raised, once the others are kept."""
+    from akgnn.runs.ensemble import member_folders
     from akgnn.runs.memory import Sizes, memory_errors_explained
-    from akgnn.runs.train import train_folds, train_runs
+    from akgnn.runs.train import train_ensembles, train_folds, train_runs
 
     plan = plans[0]
-    progress = TrainingProgress(len(plans), plan.preset.training.patience)
+    is_ensemble = plan.run.ensemble > 1
+    # What trains: of an ensemble its members.
+    models = plan.members() if is_ensemble else plans
+    progress = TrainingProgress(len(models), plan.preset.training.patience)
     explained = memory_errors_explained(plan, data.y.device, Sizes.of(data))
     with ExitStack() as opened, StopRequests() as stops, progress, explained:
         tracked: list[Callback] = []
         if trackers:
             from akgnn.trackers.tracking import Tracking
 
-            tracked.append(opened.enter_context(Tracking(trackers, plans, folders)))
-        train = partial(train_runs, start=start) if folds is None else train_folds
+            places = member_folders(plan, folders[0]) if is_ensemble else folders
+            tracked.append(opened.enter_context(Tracking(trackers, models, places)))
+        seeded = partial(train_ensembles if is_ensemble else train_runs, start=start)
+        train = seeded if folds is None else train_folds
         outcomes = train(
             plans,
             data,

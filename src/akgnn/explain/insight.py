@@ -11,6 +11,7 @@ from akgnn.data.node_data import NodeData
 from akgnn.explain.nodes import NodeFacts, facts_of, neighbours_of
 from akgnn.explain.signals import Signals, high_frequency_share, signals_of
 from akgnn.models.adaptive_network import AdaptiveNetwork
+from akgnn.training.ensemble import first_member
 from akgnn.training.fit import predict_logits
 from akgnn.training.metrics import CALIBRATION_BINS, confusion_matrix
 
@@ -160,7 +161,8 @@ class Insight:
     Attributes:
         signals: Whether edges join nodes that are alike.
         smoothing: The share of high-frequency energy in H^(0) … H^(K), from 0 to 1: how much each
-            layer smooths; empty for a model without adaptive kernels.
+            layer smooths, of an ensemble its first member's; empty for a model without adaptive
+            kernels.
         confusion: How often class i (row) of the test nodes was predicted as class j (column).
         classes: Scores of each class on the test nodes; empty where there are none.
         reliability: The test nodes by how sure the model is of them; empty where there are none.
@@ -222,6 +224,7 @@ def insight_of(
 
 
 def _smoothing(model: nn.Module, data: NodeData) -> tuple[float, ...]:
+    model = first_member(model)
     if not isinstance(model, AdaptiveNetwork):
         return ()
     signals = model.signals(data.x, data.graph)

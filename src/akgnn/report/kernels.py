@@ -15,6 +15,7 @@ from akgnn.models.akgnn_deep import DeepAKGNN
 from akgnn.models.scalars import Position, positions_of_layer
 from akgnn.report.words import words_of
 from akgnn.runs.run import Run
+from akgnn.training.ensemble import first_member
 
 FREQUENCIES = (0.0, 0.5, 1.0, 1.5, 2.0)
 _RESIDUAL = (
@@ -61,7 +62,11 @@ class LearnedKernels:
 
 
 def learned_kernels(run: Run, model: nn.Module, data: NodeData | None) -> LearnedKernels:
-    """The kernels of a finished run; without the data, their shares are those of its record."""
+    """The kernels of a finished run; without the data, their shares are those of its record.
+
+    Of an ensemble they are those of its first member.
+    """
+    model = first_member(model)
     layers = [module for module in model.modules() if isinstance(module, AKConv)]
     positions = [
         position

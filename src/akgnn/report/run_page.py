@@ -16,7 +16,13 @@ from akgnn.report.kernels import LearnedKernels, learned_kernels
 from akgnn.report.panels import Panel
 from akgnn.report.response import Response, kind_of, readout_of, spectrum_with_note
 from akgnn.report.values import number
-from akgnn.report.words import FREQUENCIES_EXPLAINED, THRESHOLDS, reliability_words, signal_words
+from akgnn.report.words import (
+    FREQUENCIES_EXPLAINED,
+    THRESHOLDS,
+    ensemble_words,
+    reliability_words,
+    signal_words,
+)
 from akgnn.runs.run import Run, load_run
 
 _LISTED = 12
@@ -39,6 +45,7 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
         "graph": graph_name(run.plan.data_name),
         "class_names": data.class_names,
         "insight": insight,
+        "ensemble_words": ensemble_words(run),
         "signal_words": signal_words(insight.signals, insight.smoothing),
         "frequencies_explained": FREQUENCIES_EXPLAINED,
         "settings": {kind: values for kind, values in run.plan.to_dict().items() if values},
@@ -47,7 +54,7 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
         "thresholds": THRESHOLDS,
     }
     return Page(
-        f"{settings.model} on {shown['graph']}, seed {settings.seed}",
+        f"{settings.model} on {shown['graph']}, {settings.seeds}",
         "run.html",
         shown,
         figures=(*_figures(run), *([reliability] if insight.num_test else [])),

@@ -12,7 +12,8 @@ from akgnn.data.node_data import Homophily
 from akgnn.explain.insight import ReliabilityBin, reliability_gap
 from akgnn.explain.signals import EnergyShare, Signals
 from akgnn.models.scalars import Position
-from akgnn.report.values import count
+from akgnn.report.values import count, number, signed
+from akgnn.runs.run import Run
 
 # A smaller share of a node's new signal is nothing to speak of.
 IGNORED_BELOW = 0.05
@@ -194,6 +195,17 @@ def _layers(numbers: Sequence[int], total: int = 0) -> str:
 
 def _listed(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def ensemble_words(run: Run) -> list[str]:
+    """What the members of an ensemble add to each other; nothing for a single run."""
+    if not run.members:
+        return []
+    together, alone = run.result.test_accuracy, run.member_accuracy
+    return [
+        f"{len(run.members)} members: {number(together)} %; a member alone {number(alone)} % on "
+        f"average ({signed(together - alone)}). Epochs and kernels are those of the first."
+    ]
 
 
 def signal_words(signals: Signals, smoothing: Sequence[float] = ()) -> list[str]:

@@ -32,6 +32,7 @@ def train(
     preset: str | None = None,
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
+    ensemble: int = 1,
     device: str = "auto",
     data_root: Path | str | None = None,
     out: Path | str | None = None,
@@ -63,13 +64,16 @@ def train(
             columns, chosen by validation from a few where they are of several kinds.
         settings: Settings of the preset that are to be others, by name.
         seed: Seed of the initial weights and the dropout masks.
+        ensemble: How many seeds, from `seed` on, are trained and vote as one model: its
+            probabilities are the mean of theirs. What validation chooses it chooses with the first.
         device: auto, cpu, cuda or cuda:1.
         data_root: Where data sets lie that do not come with the package.
         out: Folder to keep the run in.
         resume: Go on with the run in `out`, or give its result if it had finished.
         checkpoint_seconds: How often the state of the training is kept in `out`.
         force: Whether to train even where memory is estimated not to suffice.
-        callbacks: Told of every epoch of the run; they may end the training.
+        callbacks: Told of every epoch of the run, of an ensemble with the index of its member; they
+            may end the training.
 
     Returns:
         The run, with its result and its model, and the choice if there was one.
@@ -77,7 +81,7 @@ def train(
     Raises:
         SettingsError: A setting is wrong, or settings do not go together.
         DataError: The data cannot be read, or do not fit together.
-        DivergedError: A loss stopped being a number.
+        DivergedError: A loss stopped being a number, of an ensemble that of any member.
         RunFolderError: `out` cannot take the run.
         OutOfMemoryError: Training would not fit.
     """
@@ -94,6 +98,7 @@ def train(
         "model": model,
         "preset": preset,
         "seed": seed,
+        "ensemble": ensemble,
     }
     given = {name: value for name, value in named.items() if value is not None}
     paths = {"nodes": paths_of(nodes), "edges": () if edges is None else paths_of(edges)}

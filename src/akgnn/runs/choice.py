@@ -141,7 +141,7 @@ def expected_seconds(plans: Sequence[RunPlan], data: NodeData) -> float:
     total = 0.0
     for plan in plans:
         training = replace(plan.preset.training, epochs=_TRIED_EPOCHS, several_starts=False)
-        short = replace(plan, preset=replace(plan.preset, training=training))
+        short = replace(plan.members()[0], preset=replace(plan.preset, training=training))
         watch = _EpochTimes()
         try:
             train_run(short, data.without_test(), callbacks=[watch])
@@ -161,12 +161,13 @@ def _try(
     callbacks: Sequence[Callback],
     force: bool,
 ) -> Tried:
-    last = _LastState()
+    # Of an ensemble the first member speaks for all.
+    last, first = _LastState(), plan.members()[0]
     try:
         if not force:
-            check_memory(plan, Sizes.of(data), data.y.device)
-        with memory_errors_explained(plan, data.y.device, Sizes.of(data)):
-            run = train_run(plan, data, callbacks=[*callbacks, last], index=index)
+            check_memory(first, Sizes.of(data), data.y.device)
+        with memory_errors_explained(first, data.y.device, Sizes.of(data)):
+            run = train_run(first, data, callbacks=[*callbacks, last], index=index)
     except (DivergedError, OutOfMemoryError) as error:
         return Tried(plan, error=str(error))
     fit = run.result

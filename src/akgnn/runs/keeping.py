@@ -70,7 +70,7 @@ class KeptRun:
 
     def __post_init__(self) -> None:
         self.facts = DataFacts.of(self.data)
-        self.model = self.plan.build(self.data)
+        self.model: nn.Module = self.plan.build(self.data)
         self.last_kept = time.monotonic()
         self.lines: _EpochLines | None = None
 
@@ -136,8 +136,11 @@ class KeptRun:
         self.folder.write_snapshot(self.content, epoch.snapshot())
         self.last_kept = time.monotonic()
 
-    def end(self, outcome: FitResult | DivergedError) -> None:
-        """Keep the result with the best weights, or remember that the run failed and why."""
+    def end(self, outcome: FitResult | DivergedError, members: tuple[FitResult, ...] = ()) -> None:
+        """Keep the result with the best weights, or remember that the run failed and why.
+
+        Of an ensemble `model` has the weights, and `members` what each of its models came to.
+        """
         if self.lines is not None:
             self.lines.flush()
         if not isinstance(outcome, FitResult):
@@ -148,10 +151,13 @@ class KeptRun:
             return
         # What a folder keeps is read again when it is asked for: many models are much memory.
         model = self.model if self.folder is None else None
-        self.outcome = Run(self.plan, self.facts, outcome, self.folder, trained_model=model)
+        self.outcome = Run(
+            self.plan, self.facts, outcome, self.folder, trained_model=model, members=members
+        )
         if self.folder is not None:
             parts = {"result": outcome.to_dict(), "history": outcome.history.to_dict()}
-            finished = {**self.content, "status": "finished", **parts}
+            several = {"members": [member.to_dict() for member in members]} if members else {}
+            finished = {**self.content, "status": "finished", **parts, **several}
             rows = {f"{EXTRA_TENSORS}{n}": t for n, t in row_tensors(self.data).items()}
             self.folder.write(finished, {**self.model.state_dict(), **rows}, FINAL_WEIGHTS)
 

@@ -87,15 +87,17 @@ def training_bytes(plan: RunPlan, sizes: Sizes, device: torch.device) -> int | N
             weights: int = sum(parameter.numel() for parameter in build().parameters())
     except (MissingExtraError, NotImplementedError):
         return None
+    # Members of an ensemble have their own; how many train at once follows from what is free.
+    of_weights = _FLOAT * _COPIES_OF_WEIGHTS * weights * plan.run.ensemble
     hidden: int = plan.preset.model.to_dict().get("hidden_channels", 1)
     width = max(hidden, sizes.classes, sizes.features, weights // 64)
     nodes = max(4, min(_NODES, _NUMBERS // width))
     if _FLOAT * _COPIES_OF_WEIGHTS * weights > 2**30 or nodes < 16:
         # Too wide to be tried out: the weights alone are a lower bound that tells enough.
-        return _FLOAT * (_COPIES_OF_WEIGHTS + 1) * weights + _FLOAT * width * sizes.nodes
+        return of_weights + _FLOAT * weights + _FLOAT * width * sizes.nodes
     few, many = (_peak(plan, build(), sizes, n, device) for n in (nodes, 2 * nodes))
     each = max(0, many - few) / nodes
-    return round(few + each * (sizes.nodes - nodes)) + _FLOAT * _COPIES_OF_WEIGHTS * weights
+    return round(few + each * (sizes.nodes - nodes)) + of_weights
 
 
 def _surely_enough(plan: RunPlan, sizes: Sizes) -> int:
@@ -112,6 +114,7 @@ def _surely_enough(plan: RunPlan, sizes: Sizes) -> int:
     channels = _SIGNALS * width * (5 + options.get("num_layers", 2)) + _SIGNALS * sizes.features
     heads = options.get("heads", 1) * _SIGNALS
     weights = 10 * width * (sizes.features + width * options.get("num_layers", 2))
+    weights *= plan.run.ensemble
     weights += _SIGNALS * (sizes.entries or 0)
     passes: int = plan.preset.strategy.to_dict().get("passes", 1)
     return _FLOAT * passes * (channels * sizes.nodes + heads * width * sizes.edges + weights)
@@ -160,8 +163,8 @@ def _small(sizes: Sizes, nodes: int) -> NodeData:
     return NodeData("small", x, y, graph, split, numbered(sizes.classes))
 
 
-def _halves(value: int) -> Iterator[int]:
-    while value >= 2 * _FEWEST_CHANNELS:
+def _halves(value: int, least: int = _FEWEST_CHANNELS) -> Iterator[int]:
+    while value >= 2 * least:
         value //= 2
         yield value
 
@@ -240,6 +243,12 @@ def memory_errors_explained(
 def remedies(plan: RunPlan, sizes: Sizes, device: torch.device, most: int) -> list[Remedy]:
     """Changes that each let training take at most so many bytes."""
     found = []
+    for members in _halves(plan.run.ensemble, 1):
+        fewer = replace(plan, run=replace(plan.run, ensemble=members))
+        needed = training_bytes(fewer, sizes, device)
+        if needed is not None and needed <= most:
+            found.append(Remedy("ensemble", members, needed))
+            break
     for name, milder in _REMEDIES.items():
         if name not in plan.preset.model.names():
             continue

@@ -19,13 +19,15 @@ from akgnn.data.node_data import NodeData
 from akgnn.data.tables.settings import TableSettings, renamed_table_settings
 from akgnn.errors import SettingsError, UnknownNameError
 from akgnn.models.registry import build_model, find_model
-from akgnn.settings import Settings, seed
+from akgnn.settings import Settings, count, seed
 from akgnn.training.settings import TrainSettings
 from akgnn.training.strategies.registry import StrategyChoice
 from akgnn.training.strategies.supervised import Strategy
 
 TABLES = "tables"
 """The name of the data where they are tables of one's own."""
+MOST_MEMBERS = 200
+"""The most models in an ensemble; beyond a few dozen another hardly changes the mean."""
 _SEARCH = "search"
 _ANY_GRAPH, _MIXED_COLUMNS = "any-graph", "mixed-columns"
 # What is tried where columns are of several kinds, the one that is taken untried in front.
@@ -47,6 +49,7 @@ class RunSettings(Settings):
         model: Name of the model.
         preset: Name of the model's preset.
         seed: Seed of the initial weights and the dropout masks.
+        ensemble: How many seeds, from this one on, are trained and vote as one model.
     """
 
     dataset: str = "cora"
@@ -57,6 +60,13 @@ class RunSettings(Settings):
     model: str = "akgnn"
     preset: str = "paper"
     seed: int = seed()
+    ensemble: int = count(1, MOST_MEMBERS)
+
+    @property
+    def seeds(self) -> str:
+        """The seed, or those of an ensemble, in words."""
+        last = self.seed + self.ensemble - 1
+        return f"seed {self.seed}" if last == self.seed else f"seeds {self.seed} to {last}"
 
 
 @dataclass(frozen=True)
@@ -202,6 +212,12 @@ class RunPlan:
     def with_seed(self, seed: int) -> "RunPlan":
         """The same plan with another seed."""
         return replace(self, run=replace(self.run, seed=seed))
+
+    def members(self) -> list["RunPlan"]:
+        """The plans of the models of an ensemble; a single run is its only one."""
+        first = self.run.seed
+        alone = replace(self, run=replace(self.run, ensemble=1))
+        return [alone.with_seed(seed) for seed in range(first, first + self.run.ensemble)]
 
     def suited_to(self, data: NodeData) -> "RunPlan":
         """The same plan with what was left open until the data were known.

@@ -1,10 +1,12 @@
 """`Run`: a run that has finished, with its result, its model, its data and its predictions."""
 
+import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -33,6 +35,7 @@ from akgnn.runs.folder import RunFolder, check_fit
 from akgnn.runs.plan import RunPlan
 from akgnn.runs.predictions import Predictions
 from akgnn.runs.rows import kept_rows
+from akgnn.training.ensemble import Ensemble
 from akgnn.training.fit import FitResult, logits_hiding, predict_logits
 from akgnn.training.history import History
 
@@ -60,6 +63,8 @@ class Run:
         folder: The folder that keeps it, if any.
         tables: The tables it was trained on, where those were in memory: nodes and edges.
         choice: What `akgnn.train` chose its preset from, where it had a choice.
+        members: What each model of an ensemble came to, by seed and without its epochs; `result` is
+            that of all together, with the epochs of the first.
     """
 
     plan: RunPlan
@@ -69,6 +74,7 @@ class Run:
     tables: tuple[Any, Any] = (None, None)
     trained_model: nn.Module | None = None
     choice: "Choice | None" = None
+    members: tuple[FitResult, ...] = ()
 
     @cached_property
     def model(self) -> nn.Module:
@@ -91,18 +97,25 @@ class Run:
             CheckpointError: They do not fit the model.
         """
         weights = {n: t for n, t in tensors.items() if not n.startswith(EXTRA_TENSORS)}
-        sizes = self.facts.num_features, len(self.facts.class_names)
-        name, settings = self.plan.run.model, self.plan.preset.model
         # Sizes are compared before there are any numbers: a record may claim more than memory has.
         with torch.device("meta"):
-            expected = build_model(name, settings, *sizes).state_dict()
+            expected = self._build().state_dict()
         check_fit("weights", weights, expected)
         for key, tensor in weights.items():
             if tensor.dtype != expected[key].dtype:
                 raise CheckpointError(f"The weights {key!r} are {tensor.dtype}.")
-        model = build_model(name, settings, *sizes)
+        model = self._build()
         model.load_state_dict(weights)
         return replace(self, trained_model=model)
+
+    def _build(self) -> nn.Module:
+        """The model, or the ensemble, before any training."""
+        name, settings = self.plan.run.model, self.plan.preset.model
+        sizes = self.facts.num_features, self.num_classes
+        if not self.members:
+            return build_model(name, settings, *sizes)
+        models = [build_model(name, settings, *sizes) for _ in self.members]
+        return Ensemble(models, [member.temperature for member in self.members])
 
     def data(
         self, data_root: Path | str | None = None, device: torch.device | str = "cpu"
@@ -177,6 +190,12 @@ class Run:
         model.cpu()
         probability = (logits.cpu() / self.result.temperature).softmax(1)
         return Predictions(self.facts.class_names, probability, _plain(ids), alone)
+
+    @property
+    def member_accuracy(self) -> float:
+        """The test accuracy of one model of an ensemble on average; NaN of a single run."""
+        scores = [member.test_accuracy for member in self.members]
+        return fmean(scores) if scores else math.nan
 
     @property
     def num_classes(self) -> int:
@@ -300,7 +319,7 @@ class Run:
     def __repr__(self) -> str:
         run, result = self.plan.run, self.result
         return (
-            f"Run({run.model} ({run.preset}) on {self.plan.data_name}, seed {run.seed}: "
+            f"Run({run.model} ({run.preset}) on {self.plan.data_name}, {run.seeds}: "
             f"test accuracy {result.test_accuracy:.1f} %, epoch {result.best_epoch} of "
             f"{result.epochs})"
         )
@@ -316,6 +335,18 @@ class Run:
             "seed": run.seed,
             **{name: text for name, text in self.facts.source.items() if name == LINKS},
             **self.result.to_dict(),
+            **self._members_to_dict(),
+        }
+
+    def _members_to_dict(self) -> dict[str, Any]:
+        if not self.members:
+            return {}
+        seeded = enumerate(self.members, self.plan.run.seed)
+        return {
+            "ensemble": len(self.members),
+            "member_accuracy": self.member_accuracy,
+            "gain": self.result.test_accuracy - self.member_accuracy,
+            "members": [{"seed": seed, **member.to_dict()} for seed, member in seeded],
         }
 
 
@@ -352,7 +383,13 @@ def read_run(folder: RunFolder, content: Mapping[str, Any]) -> Run:
         facts = from_json(DataFacts, content["data"], "data")
         plan = RunPlan.from_dict(content["settings"])
         _check_sizes(plan, facts)
-        return Run(plan, facts, result, folder)
+        members = tuple(
+            FitResult.from_dict(each, History())
+            for each in from_json(list[dict[str, Any]], content.get("members", []), "members")
+        )
+        if len(members) != (plan.run.ensemble if plan.run.ensemble > 1 else 0):
+            raise ValueError(f"members has {len(members)} entries")
+        return Run(plan, facts, result, folder, members=members)
 
 
 def _check_sizes(plan: RunPlan, facts: DataFacts) -> None:

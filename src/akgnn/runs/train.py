@@ -1,7 +1,8 @@
 """From plans to runs: training, and the folders that keep it.
 
-`train_run` trains one run, `train_runs` several seeds side by side, and `train_folds` one run for
-each fold of a cross-validation. What they train is decided before; see `akgnn.runs.api`.
+`train_run` trains one run, `train_runs` several seeds side by side, `train_ensembles` several seeds
+as one run, and `train_folds` one run for each fold of a cross-validation. What they train is
+decided before; see `akgnn.runs.api`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from akgnn.data.catalogue import choose_split, large_settings
 from akgnn.data.node_data import NodeData
 from akgnn.errors import AkgnnError, SettingsError
 from akgnn.models.registry import find_model
+from akgnn.runs.ensemble import join_members, member_folders, remove_member_folders
 from akgnn.runs.folder import RunFolder
 from akgnn.runs.keeping import Keeping, KeptRun, Outcome
 from akgnn.runs.memory import Sizes, check_memory, memory_errors_explained
@@ -70,7 +72,8 @@ def train_run(
     Raises:
         DivergedError: A loss stopped being a number, now or in an earlier call.
     """
-    (outcome,) = train_runs(
+    train = train_runs if plan.run.ensemble == 1 else train_ensembles
+    (outcome,) = train(
         [plan],
         data,
         [folder],
@@ -132,6 +135,45 @@ def train_runs(
             numbered = {n: run for n, run in numbered.items() if run.outcome is None}
             _train(numbered, data, callbacks)
         outcomes += [run.outcome for run in runs if run.outcome is not None]
+    return outcomes
+
+
+def train_ensembles(
+    plans: Sequence[RunPlan],
+    data: NodeData,
+    folders: Sequence[RunFolder | None] | None = None,
+    *,
+    resume: bool = False,
+    checkpoint_seconds: float = 5.0,
+    callbacks: Sequence[Callback] = (),
+    first_index: int = 0,
+    start: Snapshot | None = None,
+) -> list[Outcome]:
+    """Train ensembles one after the other, the members of each as `train_runs` does its runs.
+
+    Callbacks are told the index of the member, and `start` is the state of the first one.
+    """
+    outcomes: list[Outcome] = []
+    for plan, folder in zip(plans, folders or [None] * len(plans), strict=True):
+        # Before anything is written: what cannot be built leaves no folder behind.
+        kept, members = KeptRun(plan, plan.with_inputs(data), folder, 0), plan.members()
+        check_stopping(plan.preset.training, data)
+        with ExitStack() as locks:
+            kept.open(resume, locks)
+            if kept.outcome is None:
+                ends = train_runs(
+                    members,
+                    data,
+                    member_folders(plan, folder),
+                    resume=resume,
+                    checkpoint_seconds=checkpoint_seconds,
+                    callbacks=callbacks,
+                    first_index=first_index,
+                    start=start if plan is plans[0] else None,
+                )
+                join_members(kept, ends)
+            remove_member_folders(plan, folder)
+        outcomes += [] if kept.outcome is None else [kept.outcome]
     return outcomes
 
 

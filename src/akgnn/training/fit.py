@@ -374,7 +374,7 @@ def result_of(state: TrainingState, data: NodeData) -> FitResult:
     measured = ("val_accuracy", "val_loss", "train_accuracy")
     scores |= {name: history.column(name)[best_epoch] for name in measured}
     return FitResult(
-        scores={name: scores[name] for name in _score_names()},
+        scores=scores,
         best_epoch=best_epoch + 1,
         epochs=len(history),
         seconds=state.seconds,

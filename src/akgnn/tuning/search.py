@@ -108,8 +108,11 @@ def tune(
     check_stopping(plan.preset.training, data)
     space = space_of(plan.run.model, plan.preset, fixed or {})
     score = Score.of(plan.preset.training.stop_on)
+    settings = plan.to_dict()
+    # A trial is one model, whatever is made of the best settings.
+    del settings["run"]["ensemble"]
     about = {
-        **plan.to_dict(),
+        **settings,
         "data": DataFacts.of(data).to_dict(),
         "space": {each.name: each.to_dict() for each in space},
     }
@@ -122,7 +125,7 @@ def tune(
         result = partial(Search, plan, space, score, data.split.label)
         while (done := len(study.trials)) < trials:
             trial, values = study.ask(space, plan.run.seed, settings_of(plan.preset))
-            tried = replace(plan, preset=tried_preset(plan.preset, values))
+            tried = replace(plan.members()[0], preset=tried_preset(plan.preset, values))
             try:
                 _try(study, trial, tried, data, score, callbacks, done)
             except InterruptedRunError as error:

@@ -1,0 +1,86 @@
+"""Ensembles: several trained models as one, whose probability is the mean of theirs."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+
+import torch
+from torch import Tensor, nn
+
+from akgnn.csr import CSR
+from akgnn.data.node_data import NodeData
+from akgnn.errors import DataError, SettingsError
+from akgnn.graph import Graph
+from akgnn.training.calibration import Calibrated
+from akgnn.training.fit import FitResult, predict_logits, scores_of
+from akgnn.training.metrics import accuracy, cross_entropy
+
+
+class Ensemble(nn.Module):
+    """Trained models as one, whose probabilities are the mean of theirs.
+
+        p = 1/N Σ softmax(s_i / T_i)
+
+    where s_i are the class scores of model i of N and T_i its temperature. The class scores of the
+    ensemble are log p, so that whatever takes a model takes it too.
+
+    Args:
+        models: The members; all with the same classes.
+        temperatures: What the scores of each are divided by, such as `FitResult.temperature`.
+
+    Raises:
+        SettingsError: There is no member, or one lacks its temperature.
+    """
+
+    def __init__(self, models: Sequence[nn.Module], temperatures: Sequence[float]) -> None:
+        super().__init__()
+        if not models or len(models) != len(temperatures):
+            raise SettingsError(
+                "An ensemble has at least one member, and a temperature for each: got "
+                f"{len(models)} models and {len(temperatures)} temperatures."
+            )
+        self.members = nn.ModuleList(map(Calibrated, models, temperatures))
+
+    def forward(self, x: Tensor | CSR, graph: Graph) -> Tensor:
+        """Log-probabilities, shape (nodes, classes)."""
+        total: Tensor = reduce(
+            _added, (member(x, graph).log_softmax(-1) for member in self.members)
+        )
+        return total - math.log(len(self.members))
+
+
+def _added(one: Tensor, other: Tensor) -> Tensor:
+    if one.size(-1) != other.size(-1):
+        raise DataError(
+            "Members of an ensemble must have the same classes, but one has "
+            f"{one.size(-1)} and another {other.size(-1)}."
+        )
+    return torch.logaddexp(one, other)
+
+
+def first_member(model: nn.Module) -> nn.Module:
+    """The first model of an ensemble, whose kernels stand for all; any other model itself."""
+    if not isinstance(model, Ensemble):
+        return model
+    first = model.members[0]
+    assert isinstance(first, Calibrated)
+    return first.model
+
+
+@torch.no_grad()
+def ensemble_result(model: Ensemble, data: NodeData, results: Sequence[FitResult]) -> FitResult:
+    """What an ensemble came to; epochs, λ and history are those of its first member.
+
+    Args:
+        model: In evaluation mode, on the device of the data.
+        data: What its members were trained on.
+        results: What each member came to.
+    """
+    logits, split = predict_logits(model, data), data.split
+    # The mean of sure voices that differ is less sure than it could be, so it is calibrated again.
+    scores, temperature = scores_of(logits, data)
+    scores["val_loss"] = float(cross_entropy(logits[split.val], data.y[split.val]))
+    scores["train_accuracy"] = accuracy(logits[split.train].argmax(1), data.y[split.train])
+    seconds = sum(result.seconds for result in results)
+    return replace(results[0], scores=scores, seconds=seconds, temperature=temperature)
