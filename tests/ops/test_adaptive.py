@@ -8,7 +8,12 @@ from torch.autograd import gradcheck
 
 from akgnn.errors import GraphError, SettingsError
 from akgnn.graph import Graph
-from akgnn.ops.adaptive import adaptive_propagate, adaptive_propagate_reference, edgewise_propagate
+from akgnn.ops.adaptive import (
+    adaptive_propagate,
+    adaptive_propagate_reference,
+    edgewise_propagate,
+    neighbour_mean,
+)
 from oracles import FORMS, KINDS, dense, dense_kernel, graphs, random_graph, with_gradients
 
 WEIGHTS = [(0.7, 1.0), (0.0, 1.0), (2.5, -0.8), (0.7, 0.0), (1e6, 1.0), (1e-9, 1.0)]
@@ -374,3 +379,14 @@ def test_edge_by_edge_what_the_fast_step_refuses_is_refused():
         edge_by_edge(graph, h, -1.0, normalisation="row")
     with pytest.raises(GraphError, match=r"must have shape \(nodes, channels\)"):
         edge_by_edge(graph, h.expand(2, -1, -1), 1.0, normalisation="row")
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_the_mean_over_no_neighbours_is_0(directed):
+    graph = random_graph(3, weighted=True, directed=directed)
+    h = torch.randn(2, graph.num_nodes, 4, dtype=torch.float64)
+    adjacency = dense(graph)
+    degree = adjacency.sum(1, keepdim=True)
+    expected = adjacency / torch.where(degree > 0, degree, 1) @ h
+    torch.testing.assert_close(neighbour_mean(graph, h), expected)
+    assert bool((neighbour_mean(graph, h)[:, degree[:, 0] == 0] == 0).all())
