@@ -220,6 +220,7 @@ def choice_object(choice: "Choice") -> dict[str, Any]:
     return {
         **named(choice.chosen.plan),
         "why": choice.why,
+        "about_links": choice.about_links,
         "score": choice.score.column,
         "tried": [
             {**named(each.plan), **{name: getattr(each, name) for name in names}}
@@ -243,7 +244,10 @@ def print_choice(choice: "Choice") -> None:
     ]
     heads = ["model", choice.score.name, "validation %", "epochs", "seconds", ""]
     print_table(heads, rows, "lrrrrl")
-    print(f"Chosen: {choice.why}\n")
+    print(f"Chosen: {choice.why}")
+    if choice.about_links:
+        print(choice.about_links)
+    print()
 
 
 def kernel_lines(run: "Run") -> list[tuple[str, str]]:

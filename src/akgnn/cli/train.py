@@ -257,10 +257,15 @@ def _choose(plans: Sequence["RunPlan"], data: "NodeData", force: bool) -> "Choic
     """Try the plans while a bar shows how far they are."""
     from akgnn.runs.choice import choose, expected_seconds
 
-    several = len({plan.run.model for plan in plans}) > 1
-    names = ", ".join(plan.run.model if several else plan.run.preset for plan in plans)
+    models, presets = [plan.run.model for plan in plans], [plan.run.preset for plan in plans]
+    # Several presets of one model, or several models.
+    by_model = len(set(models)) == len(plans)
+    names = ", ".join(
+        model if by_model or models.count(model) == 1 else preset
+        for model, preset in zip(models, presets, strict=True)
+    )
     seconds = duration(expected_seconds(plans, data))
-    option = "--model" if several else "--preset"
+    option = "--model" if by_model else "--preset"
     complain(f"Validation chooses among {names}, in about {seconds}; {option} names one directly.")
     patience = plans[0].preset.training.patience
     with StopRequests() as stops, TrainingProgress(len(plans), patience) as progress:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from akgnn.errors import SettingsError
-from akgnn.runs.plan import Preset, load_preset
+from akgnn.runs.plan import FOR_ANY_GRAPH, Preset, load_preset
 from akgnn.settings import Settings, count, rate
 
 # Arguments that are settings by the same name.
@@ -67,11 +67,24 @@ def class_weights(estimator: Any, classes: Sequence[Any]) -> Tensor | None:
     return weights
 
 
-def decide_settings(estimator: Any, *, has_graph: bool) -> Preset:
-    """The preset, with what the arguments say."""
-    name = estimator.preset
-    if name == "auto":
-        name = "any-graph" if has_graph else "nearest-neighbours"
+def decide_settings(estimator: Any, *, has_graph: bool) -> dict[str, Preset]:
+    """The presets to choose from by name, with what the arguments say; often a single one."""
+    if estimator.preset != "auto":
+        names: tuple[str, ...] = (estimator.preset,)
+    else:
+        names = FOR_ANY_GRAPH if has_graph else ("nearest-neighbours",)
+    presets: dict[str, Preset] = {}
+    for name in names:
+        try:
+            presets[name] = _decide(estimator, name, has_graph)
+        except SettingsError:
+            if not presets:
+                raise
+            # What was asked for does not go with this one, so the others are left.
+    return presets
+
+
+def _decide(estimator: Any, name: str, has_graph: bool) -> Preset:
     preset = load_preset("akgnn", name, "")
     model = preset.to_dict()["model"]
     given = plain_arguments(estimator, (*_MODEL_SETTINGS, *_TRAIN_SETTINGS))

@@ -17,6 +17,7 @@ from akgnn.errors import DataError, MissingExtraError
 from akgnn.files import as_path
 from akgnn.machine.device import choose_device
 from akgnn.models.adaptive_network import AdaptiveNetwork
+from akgnn.runs.choice import choose
 from akgnn.runs.plan import Preset, RunPlan, RunSettings
 from akgnn.runs.train import train_run
 
@@ -70,6 +71,11 @@ if TYPE_CHECKING:
 _DTYPES = (np.float64, np.float32)
 
 
+def _first(presets: Mapping[str, Preset]) -> Preset:
+    """The preset by which a graph is prepared: all agree on its form."""
+    return next(iter(presets.values()))
+
+
 class AKGNNClassifier(
     ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator
 ):
@@ -81,8 +87,9 @@ class AKGNNClassifier(
     be numbers, categories, texts, dates, true and false, with values missing.
 
     Args:
-        preset: Where the settings come from: a preset of the model `akgnn`. `auto` is `any-graph`
-            on a graph, `nearest-neighbours` without one.
+        preset: Where the settings come from: a preset of the model `akgnn`. `auto` tries a few on a
+            graph, and validation rows choose; without a graph it is `nearest-neighbours`. To name
+            one is several times faster.
         kernel: How a layer weighs a node against its neighbours: `paper`, `smooth` or `signed`.
             This and the next eight are the preset's where they are None.
         hidden_channels: Width of the hidden signals.
@@ -114,6 +121,7 @@ class AKGNNClassifier(
         neighbour_share_: What every layer takes from neighbours, from -1 to 1.
         history_: Losses, accuracies and learned scalars by epoch.
         best_epoch_: The epoch that validation chose, counted from 1.
+        preset_: The preset that was used.
     """
 
     classes_: NDArray[Any]
@@ -123,6 +131,7 @@ class AKGNNClassifier(
     neighbour_share_: NDArray[np.float64]
     history_: dict[str, list[Any]]
     best_epoch_: int
+    preset_: str
     fitted_: Fitted
 
     def __init__(
@@ -181,10 +190,10 @@ class AKGNNClassifier(
         if isinstance(X, NodeData):
             if y is not None or graph is not None:
                 raise DataError("NodeData holds its labels and its graph; leave y and graph out.")
-            preset = decide_settings(self, has_graph=True)
+            presets = decide_settings(self, has_graph=True)
             x = X.x.float() if isinstance(X.x, Tensor) else X.x
             weight = class_weights(self, X.class_names)
-            data = replace(X, x=x, graph=undirected_if_needed(X.graph, preset))
+            data = replace(X, x=x, graph=undirected_if_needed(X.graph, _first(presets)))
             if weight is not None:
                 data = replace(data, class_weight=weight.to(X.y.device))
             self.classes_ = np.array(X.class_names)
@@ -193,12 +202,19 @@ class AKGNNClassifier(
             self.__dict__.pop("feature_names_in_", None)
             parts: dict[str, Any] = {}
         else:
-            preset = decide_settings(self, has_graph=graph is not None)
-            data, parts = self._table_data(X, y, graph, preset, seed)
-        # The masks and weights depend on the seed alone, whatever the preset is called.
-        run = RunSettings(dataset=data.name, preset=self.preset, seed=seed)
-        trained = train_run(RunPlan(run, preset), data.to(choose_device(self.device)))
-        self.set_fitted(Fitted(trained, **parts))
+            presets = decide_settings(self, has_graph=graph is not None)
+            data, parts = self._table_data(X, y, graph, _first(presets), seed)
+        data = data.to(choose_device(self.device))
+        plans = [
+            RunPlan(RunSettings(dataset=data.name, preset=name, seed=seed), preset)
+            for name, preset in presets.items()
+        ]
+        plan, start = plans[0], None
+        # Rows that were trained on cannot choose.
+        if len(plans) > 1 and not data.split.chooses_on_train:
+            chosen = choose(plans, data).chosen
+            plan, start = chosen.plan, chosen.snapshot
+        self.set_fitted(Fitted(train_run(plan, data, start=start), **parts))
         return self
 
     def set_fitted(self, fitted: Fitted) -> None:
@@ -209,6 +225,7 @@ class AKGNNClassifier(
         self.neighbour_share_ = np.array(result.neighbour_share, dtype=np.float64)
         self.history_ = {name: rows for name, rows in result.history.to_dict().items() if rows}
         self.best_epoch_ = result.best_epoch
+        self.preset_ = fitted.run.plan.run.preset
 
     def predict(self, X: Any, graph: Any = None) -> NDArray[Any]:  # noqa: N803
         """The likeliest class of every row.

@@ -28,7 +28,7 @@ def train(
     split_seed: int = 0,
     features: str = "auto",
     direction: str | None = None,
-    model: str = "akgnn",
+    model: str | None = None,
     preset: str | None = None,
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
@@ -59,9 +59,9 @@ def train(
         features: How features are prepared: `auto`, `raw` or `row-normalised`.
         direction: Whether a directed graph is made undirected (`symmetrised`) or `kept`; if not
             given made undirected.
-        model: Name of the model.
-        preset: Name of its settings. If not given, `paper`; for one's own tables what suits their
-            columns, chosen by validation from a few where they are of several kinds.
+        model: Name of the model; `akgnn` if not given.
+        preset: Name of its settings. If not given, `paper` on the paper's graphs and generated
+            ones; on others, and on one's own tables, what validation chooses from a few.
         settings: Settings of the preset that are to be others, by name.
         seed: Seed of the initial weights and the dropout masks.
         ensemble: How many seeds, from `seed` on, are trained and vote as one model: its

@@ -13,7 +13,7 @@ from akgnn.errors import (
     UnknownNameError,
 )
 from akgnn.runs.memory import Sizes, check_memory, memory_errors_explained
-from akgnn.runs.plan import RunPlan
+from akgnn.runs.plan import WITHOUT_EDGES, RunPlan
 from akgnn.runs.run import Run
 from akgnn.runs.train import train_run
 from akgnn.training.calibration import calibrated_loss
@@ -25,7 +25,7 @@ from akgnn.training.state import Snapshot, Stopwatch, initial_values
 AUTO = "auto"
 """The name of the model where models are to be tried."""
 # From the simplest on: no edges, fixed averages of neighbours near and far, learned kernels.
-CANDIDATES = ("mlp", "gcn", "appnp", "akgnn")
+CANDIDATES = (WITHOUT_EDGES, "gcn", "appnp", "akgnn")
 PRESET = "any-graph"
 _LOSS = "val_loss"
 # Epochs that are trained to tell how long all will take, and how many are usual before patience
@@ -88,6 +88,22 @@ class Choice:
             return f"{found}; the others failed."
         second = _best(others, self.score)
         return f"{found}; next is {second.name} with {self.score.text(second.score)}."
+
+    @property
+    def about_links(self) -> str:
+        """A sentence where a model that sees no links is as good; empty where they help."""
+        scored = [each for each in self.tried if not each.error]
+        blind = [each for each in scored if each.plan.run.model == WITHOUT_EDGES]
+        seeing = [each for each in scored if each not in blind]
+        if not blind or not seeing:
+            return ""
+        best_blind, best = (max(each, key=lambda t: t.val_accuracy) for each in (blind, seeing))
+        if best_blind.val_accuracy < best.val_accuracy:
+            return ""
+        return (
+            f"The links do not help here: an {WITHOUT_EDGES.upper()} without them is as good on "
+            f"validation, {best_blind.val_accuracy:.1f} % against {best.val_accuracy:.1f} %."
+        )
 
 
 def candidate_plans(plan_of: Callable[[str], RunPlan]) -> list[RunPlan]:

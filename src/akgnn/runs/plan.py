@@ -14,8 +14,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from akgnn.data.catalogue import Direction, FeatureTransform, load_dataset
+from akgnn.data.catalogue import FILTERED, Direction, FeatureTransform, load_dataset
 from akgnn.data.node_data import NodeData
+from akgnn.data.published import PYG_SOURCES
 from akgnn.data.tables.settings import TableSettings, renamed_table_settings
 from akgnn.errors import SettingsError, UnknownNameError
 from akgnn.models.registry import build_model, find_model
@@ -28,11 +29,14 @@ TABLES = "tables"
 """The name of the data where they are tables of one's own."""
 MOST_MEMBERS = 200
 """The most models in an ensemble; beyond a few dozen another hardly changes the mean."""
+WITHOUT_EDGES = "mlp"
+"""The model that sees no edges, and so tells whether they help."""
 _SEARCH = "search"
-_ANY_GRAPH, _MIXED_COLUMNS = "any-graph", "mixed-columns"
-# What is tried where columns are of several kinds, the one that is taken untried in front.
-_FOR_MIXED_COLUMNS = (_MIXED_COLUMNS, "mixed-columns-no-labels", "mixed-columns-deep")
-_NEAREST = "nearest-neighbours"
+_ANY_GRAPH, _NEAREST = "any-graph", "nearest-neighbours"
+FOR_ANY_GRAPH = (_ANY_GRAPH, "deep", "deep-short", "deep-long")
+"""What is tried on a graph where nobody named a preset, the one that is taken untried in front."""
+# The same where the columns of a table are of several kinds.
+_FOR_MIXED_COLUMNS = ("mixed-columns", "mixed-columns-no-labels", "mixed-columns-deep")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,14 +121,16 @@ class Preset:
 class RunPlan:
     """A run with all its settings decided; those of tables where the data are one's own.
 
-    Where nobody named a preset for tables, `mixed` has those for columns of several kinds by name;
-    `candidates` and `suited_to` take them once the columns are known.
+    Where nobody named a preset, `open` has the plans to choose from, this one in front, and `mixed`
+    those for tables whose columns are of several kinds; `candidates` and `suited_to` take them once
+    the data are known.
     """
 
     run: RunSettings
     preset: Preset
     tables: TableSettings | None = None
-    mixed: tuple[tuple[str, Preset], ...] = ()
+    open: tuple["RunPlan", ...] = ()
+    mixed: tuple["RunPlan", ...] = ()
 
     @classmethod
     def make(
@@ -169,25 +175,32 @@ class RunPlan:
         model = str(run.get("model", RunSettings().model))
         if tables is not None and tables.has_no_edges:
             run = _for_nearest_rows(run, model)
-        is_open = tables is not None and "preset" not in run
-        if is_open:
-            run["preset"] = preset_for_own_tables(model)
-            changes = {**_for_direction(run, model, by_kind), **(changes or {})}
-        plan = cls.make(RunSettings.from_mapping(run), changes, by_kind=by_kind, tables=tables)
-        if not is_open or _MIXED_COLUMNS not in list_presets(model):
-            return plan
-        mixed: list[tuple[str, Preset]] = []
-        for name in _FOR_MIXED_COLUMNS:
-            preset = load_preset(model, name, TABLES)
-            try:
-                preset = preset.updated_by_kind(by_kind or {}).updated(changes or {})
-            except SettingsError:
-                if not mixed:
-                    raise
-                # What was asked for does not go with this one, so the others are left.
-                continue
-            mixed.append((name, preset))
-        return replace(plan, mixed=tuple(mixed))
+        has_choice = "deep" in list_presets(model)
+        is_others = has_choice and _is_others(run.get("dataset"))
+        is_open = "preset" not in run and (tables is not None or is_others)
+        if not is_open:
+            return cls.make(RunSettings.from_mapping(run), changes, by_kind=by_kind, tables=tables)
+        changes = {**_for_direction(run, model, by_kind), **(changes or {})}
+
+        def plans(*named: tuple[str, str]) -> list[RunPlan]:
+            """A plan of each model and preset that goes with what was asked for."""
+            made: list[RunPlan] = []
+            for model, preset in named:
+                asked = RunSettings.from_mapping({**run, "model": model, "preset": preset})
+                try:
+                    made.append(cls.make(asked, changes, by_kind=by_kind, tables=tables))
+                except (SettingsError, UnknownNameError):
+                    if not made:
+                        raise
+            return made
+
+        if not has_choice:
+            return plans((model, preset_for_own_tables(model)))[0]
+        names = [(model, preset) for preset in FOR_ANY_GRAPH]
+        without_edges = [] if "model" in run else [(WITHOUT_EDGES, _ANY_GRAPH)]
+        found = plans(*names, *without_edges)
+        mixed = [] if tables is None else plans(*((model, name) for name in _FOR_MIXED_COLUMNS))
+        return replace(found[0], open=tuple(found), mixed=tuple(mixed))
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> "RunPlan":
@@ -232,15 +245,17 @@ class RunPlan:
 
         The first is `suited_to`, for where nothing is to be tried.
         """
-        if data.tables is None:
-            return [self]
-        plan = replace(self, tables=data.tables, mixed=())
-        recipe = data.recipe if data.tables.prepare == "auto" else None
-        if not self.mixed or recipe is None or recipe.is_words:
-            return [plan]
+        recipe = data.recipe if data.tables is not None and data.tables.prepare == "auto" else None
+        is_mixed = recipe is not None and not recipe.is_words
+        plans = (self.mixed if is_mixed else self.open) or (self,)
+        base = replace(self, tables=data.tables, open=(), mixed=())
         return [
-            replace(plan, run=replace(self.run, preset=name), preset=preset)
-            for name, preset in self.mixed
+            replace(
+                base,
+                run=replace(self.run, model=plan.run.model, preset=plan.run.preset),
+                preset=plan.preset,
+            )
+            for plan in plans
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -314,6 +329,11 @@ def preset_for_own_tables(model: str) -> str:
     """The preset for a graph of which nothing is known, where the model has one."""
     presets = list_presets(model)
     return _ANY_GRAPH if _ANY_GRAPH in presets else next(iter(presets))
+
+
+def _is_others(dataset: str | None) -> bool:
+    """Whether it is a graph that others published and the paper does not have."""
+    return dataset in FILTERED or dataset in PYG_SOURCES
 
 
 def _for_direction(
