@@ -16,10 +16,12 @@ from akgnn.data.published import (
     BUNDLED_SHA256,
     FILTERED_FILES,
     PYG_SOURCES,
+    SPLIT_FILES,
     find_data_root,
     load_bundled,
     load_filtered,
     load_pyg,
+    load_split,
 )
 from akgnn.errors import DataError, MissingExtraError
 from akgnn.graph import Graph
@@ -195,6 +197,53 @@ def test_a_file_without_an_array_is_refused(write):
     del arrays["edges"]
     with pytest.raises(DataError, match=r"damaged or no such archive .*edges"):
         load_filtered(NAME, write(arrays))
+
+
+@pytest.fixture
+def write_split(tmp_path):
+    def write_split(**changes):
+        (tmp_path / "splits").mkdir(exist_ok=True)
+        parts = {"train": [0, 2], "valid": [1], "test": [4, 3]}
+        arrays = {name: np.array(nodes) for name, nodes in parts.items()} | changes
+        np.savez(tmp_path / "splits" / SPLIT_FILES["photo"], **arrays)
+        return tmp_path
+
+    return write_split
+
+
+def test_a_published_split_is_read(write_split):
+    split = load_split("photo", write_split())
+    assert (split.name, split.is_published) == ("public", True)
+    parts = [nodes.tolist() for nodes in (split.train, split.val, split.test)]
+    assert parts == [[0, 2], [1], [3, 4]]
+
+
+def test_an_absent_split_says_where_it_was_looked_for_and_where_it_is(tmp_path):
+    place = re.escape(str(tmp_path / "splits" / SPLIT_FILES["physics"]))
+    with pytest.raises(DataError, match=f'looked for in {place}.*"Polynormer"'):
+        load_split("physics", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"valid": np.array([0])}, "Node 0 is listed twice"),
+        ({"train": np.array([], dtype=int)}, "training set is empty"),
+        ({"train": np.ones(2)}, r"train has shape \[2\] of float64"),
+    ],
+)
+def test_a_split_that_does_not_fit_is_refused(write_split, changes, message):
+    with pytest.raises(DataError, match=message):
+        load_split("photo", write_split(**changes))
+
+
+def test_public_asks_for_the_split_and_nothing_else_does(write_split, monkeypatch):
+    block = load_dataset("csbm:num_nodes=60")
+    monkeypatch.setattr("akgnn.data.catalogue.load_pyg", lambda name, *_, **options: block)
+    root = write_split()
+    assert load_dataset("photo", split="public", data_root=root).split.test.tolist() == [3, 4]
+    assert load_dataset("photo", data_root=root).split is block.split
+    assert load_dataset("photo", split="60/20/20", data_root=root).split.test.numel() == 12
 
 
 def _cut(content: bytes) -> bytes:

@@ -17,7 +17,7 @@ def test_the_defaults_are_the_constructors():
 
 def test_a_start_stays_with_its_kernel():
     def start(**arguments):
-        preset = decide_settings(AKGNNClassifier(**arguments), has_graph=False)
+        (preset,) = decide_settings(AKGNNClassifier(**arguments), has_graph=False).values()
         return preset.to_dict()["model"]["kernel_start"]
 
     assert start() == start(kernel="signed") == 0.1
@@ -28,9 +28,22 @@ def test_a_start_stays_with_its_kernel():
 def test_numbers_out_of_arrays_are_numbers():
     estimator = AKGNNClassifier(epochs=np.int64(3), settings={"temperature": np.float32(0.5)})
     estimator.settings |= {"strategy": "consistency"}
-    settings = decide_settings(estimator, has_graph=True).to_dict()
+    settings = decide_settings(estimator, has_graph=True)["any-graph"].to_dict()
     assert type(settings["training"]["epochs"]) is int
     assert settings["strategy"]["temperature"] == 0.5
+
+
+def test_on_a_graph_there_is_a_choice_of_what_goes_with_the_arguments():
+    def names(**arguments):
+        return list(decide_settings(AKGNNClassifier(**arguments), has_graph=True))
+
+    assert names() == ["any-graph", "deep", "deep-short", "deep-long"]
+    assert names(preset="deep") == ["deep"]
+    # Groups of 16 do not share out 40 channels, and blocks have no shared transform.
+    assert names(hidden_channels=40) == ["any-graph"]
+    assert names(settings={"share_weights": False}) == ["any-graph"]
+    with pytest.raises(SettingsError, match="num_layers"):
+        names(num_layers=0)
 
 
 def test_neighbours_one_way_need_the_row_form():
@@ -43,7 +56,7 @@ def test_neighbours_one_way_need_the_row_form():
 def test_weights_of_classes_are_a_setting_or_numbers():
     def weighted(weight):
         estimator = AKGNNClassifier(class_weight=weight)
-        preset = decide_settings(estimator, has_graph=True)
+        preset = decide_settings(estimator, has_graph=True)["any-graph"]
         return preset.training.class_weight, class_weights(estimator, ["a", "b"])
 
     assert weighted(None) == ("none", None)

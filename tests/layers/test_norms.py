@@ -1,8 +1,10 @@
 import pytest
 import torch
 
+from akgnn.csr import CSR
+from akgnn.data.transforms import rows_to_1
 from akgnn.errors import DataError
-from akgnn.layers.norms import BatchNorm, LayerNorm
+from akgnn.layers.norms import BatchNorm, LayerNorm, rows_to_max
 
 
 def both():
@@ -56,3 +58,24 @@ def test_layer_norm_is_pytorchs_and_each_replica_has_its_own():
     ours.bias = torch.nn.Parameter(torch.stack([norm.bias for norm in alone]))
     expected = torch.stack([norm(part) for norm, part in zip(alone, h, strict=True)])
     torch.testing.assert_close(ours(h), expected)
+
+
+def test_words_are_0_and_1_again_after_their_rows_were_divided_by_their_sum():
+    rowptr, col = torch.tensor([0, 2, 2, 5]), torch.tensor([0, 3, 1, 2, 3])
+    words = CSR.from_arrays(rowptr, col, None, (3, 4))
+    assert torch.equal(rows_to_max(rows_to_1(words)).to_dense(), words.to_dense())
+    assert torch.equal(rows_to_max(rows_to_1(words).to_dense()), words.to_dense())
+    assert rows_to_max(words) is words
+
+
+def test_rows_are_divided_by_their_largest_size():
+    x = torch.tensor([[1.0, -4.0], [0.0, 0.0], [3.0, 1.0]])
+    expected = torch.tensor([[0.25, -1.0], [0.0, 0.0], [1.0, 1 / 3]])
+    torch.testing.assert_close(rows_to_max(x), expected)
+    sparse = CSR.from_arrays(
+        torch.tensor([0, 2, 2, 4]),
+        torch.tensor([0, 1, 0, 1]),
+        torch.tensor([1.0, -4.0, 3.0, 1.0]),
+        (3, 2),
+    )
+    torch.testing.assert_close(rows_to_max(sparse).to_dense(), expected)

@@ -15,6 +15,7 @@ from akgnn.models.adaptive_network import AKGNNSettings
 from akgnn.models.akgnn import AKGNN
 from akgnn.models.akgnn_deep import DeepAKGNN
 from akgnn.models.akgnn_grand import AKGNNGrand
+from akgnn.models.akgnn_hops import HopAKGNN
 from akgnn.models.block_network import BlockGAT, BlockGCN, BlockGraphSAGE
 from akgnn.models.gcn import GCN, GCNSettings
 from akgnn.models.registry import MODELS, ModelEntry, build_model, find_model, register_model
@@ -91,15 +92,18 @@ def test_signature_and_settings_have_the_same_names_and_defaults(name):
     settings = {field.name: field.default for field in fields(entry.settings)}
     settings.pop("hidden_channels", None)
     if name == "akgnn":
-        # Three classes share its settings: what one does not take needs another order.
+        # Four classes share its settings: what one does not take needs another order.
         del settings["order"]
-        own, grand, deep = (options_of(each) for each in (AKGNN, AKGNNGrand, DeepAKGNN))
+        classes = (AKGNN, AKGNNGrand, HopAKGNN, DeepAKGNN)
+        own, grand, hops, deep = map(options_of, classes)
         blocks, chain = {"norm", "residual", "input_transform"}, {"share_weights", "recompute"}
         assert settings.keys() - own.keys() == {"batch_norm", *blocks}
         assert settings.keys() - grand.keys() == {"groups", *chain, *blocks}
-        assert settings.keys() - deep.keys() == {"batch_norm", "transform_dropout", *chain}
+        unused = {"batch_norm", "transform_dropout", *chain}
+        assert settings.keys() - hops.keys() == {"groups", *unused, *blocks}
+        assert settings.keys() - deep.keys() == unused
         # A name in several has one default.
-        assert own | grand | deep == deep | grand | own == settings
+        assert own | grand | hops | deep == deep | hops | grand | own == settings
     elif name in BLOCKS:
         del settings["form"]
         own, blocks = options_of(entry.model), options_of(BLOCKS[name])
@@ -121,7 +125,12 @@ def test_help_tells_what_every_argument_means(name, settings):
 
 @pytest.mark.parametrize(
     ("order", "kind"),
-    [("transform-first", AKGNN), ("propagate-first", AKGNNGrand), ("blocks", DeepAKGNN)],
+    [
+        ("transform-first", AKGNN),
+        ("propagate-first", AKGNNGrand),
+        ("hops", HopAKGNN),
+        ("blocks", DeepAKGNN),
+    ],
 )
 def test_the_order_chooses_the_class(order, kind):
     model = build("akgnn", settings=AKGNNSettings(order=order))

@@ -140,6 +140,28 @@ def test_the_best_score_decides(monkeypatch, stop_on, scores, chosen, why):
     assert why in choice.why
 
 
+@pytest.mark.parametrize(
+    ("accuracies", "words"),
+    [
+        ((71.2, 60.0, 71.0, 65.0), "an MLP without them is as good on validation, 71.2 % against"),
+        ((71.0, 60.0, 71.0, 65.0), "71.0 % against 71.0 %."),
+        ((70.9, 60.0, 71.0, 65.0), ""),
+        ((None, 60.0, 71.0, 65.0), ""),
+        ((70.0, None, None, None), ""),
+    ],
+)
+def test_where_links_do_not_help_it_says_so(monkeypatch, accuracies, words):
+    def give(plan, data, score, *rest):
+        value = accuracies[CANDIDATES.index(plan.run.model)]
+        return Tried(plan, error="no") if value is None else Tried(plan, 0.5, value)
+
+    monkeypatch.setattr(module, "_try", give)
+    plans = plans_of()
+    said = choose(plans, plans[0].load()).about_links
+    assert words in said
+    assert bool(said) == bool(words)
+
+
 def test_a_model_that_fails_is_passed_over(monkeypatch):
     plans = plans_of()
 

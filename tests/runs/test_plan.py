@@ -90,3 +90,55 @@ def test_wrong_plans_are_refused():
         RunSettings(direction="turned")
     with pytest.raises(SettingsError, match="seed must be an integer"):
         RunSettings(seed=0.5)
+
+
+def names(plans):
+    return [f"{plan.run.model} {plan.run.preset}" for plan in plans]
+
+
+FOR_ANY_GRAPH = ["akgnn any-graph", "akgnn deep", "akgnn deep-short", "akgnn deep-long"]
+
+
+def test_what_nobody_named_is_open_on_tables_and_on_graphs_of_others():
+    tables = TableSettings(nodes="n.csv", edges="e.csv")
+    for plan in (RunPlan.decide({}, tables=tables), RunPlan.decide({"dataset": "photo"})):
+        assert names(plan.open) == [*FOR_ANY_GRAPH, "mlp any-graph"]
+    assert RunPlan.decide({"dataset": "minesweeper"}).open[-1].preset.training.stop_on == "roc_auc"
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        {},
+        {"dataset": "citeseer"},
+        {"dataset": "csbm:homophily=0.2"},
+        {"dataset": "photo", "preset": "paper"},
+        {"dataset": "photo", "model": "gcn"},
+    ],
+)
+def test_elsewhere_nothing_is_open(run):
+    plan = RunPlan.decide(run)
+    assert not plan.open
+    assert plan.run.preset == "paper"
+
+
+def test_a_named_model_leaves_out_the_one_without_edges():
+    assert names(RunPlan.decide({"dataset": "photo", "model": "akgnn"}).open) == FOR_ANY_GRAPH
+
+
+def test_candidates_are_those_that_go_with_what_was_asked_for():
+    plan = RunPlan.decide({"dataset": "photo"}, {"kernel": "signed", "epochs": 3})
+    assert names(plan.open) == FOR_ANY_GRAPH
+    assert {each.preset.training.epochs for each in plan.open} == {3}
+    with pytest.raises(UnknownNameError, match="kernel_of_mine"):
+        RunPlan.decide({"dataset": "photo"}, {"kernel_of_mine": 1})
+
+
+def test_candidates_have_the_seed_and_the_split_of_the_plan():
+    data = RunPlan.make(RunSettings(dataset="csbm:num_nodes=60")).load()
+    plan = RunPlan.decide({"dataset": "photo"}).with_seed(5)
+    candidates = plan.candidates(data)
+    assert names(candidates) == [*FOR_ANY_GRAPH, "mlp any-graph"]
+    assert {each.run.seed for each in candidates} == {5}
+    assert not any(each.open for each in candidates)
+    assert plan.suited_to(data) == candidates[0]
