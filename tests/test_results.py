@@ -165,3 +165,10 @@ def test_the_table_of_mixed_tables_is_what_its_scores_give():
             is_single = len(scores[table, method]) == 1
             assert cell.split()[0] == f"{mean[table, method]:.1f}{'†' * is_single}", (table, name)
     assert worst < 0.9
+
+
+def test_a_table_may_be_of_some_rows_and_by_another_metric(tool):
+    head, _, *rows = tool.table("medium by calibration_error: AKGNN, deep; MLP, tuned").splitlines()
+    assert head.startswith("|  | Photo, calibration error | ")
+    assert [row.split(" | ")[0] for row in rows] == ["| AKGNN, deep", "| MLP, tuned"]
+    assert tool.table("compare splits").startswith("| AKGNN minus | Cora | ")

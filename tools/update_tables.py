@@ -1,9 +1,10 @@
 """Write the measured tables into the documents; with --check, only say whether they are up to date.
 
 A table stands between `<!-- table NAME -->` and `<!-- end -->`. NAME is an experiment, measured in
-`results`; `NAME: LABEL, …` for some of its rows; `compare NAME` for its first row against the
-others; `search NAME` for a search, in `results/search`; or `bench NAME` for benchmarks, in
-`results/bench`, whose curves are written to `docs/plots`.
+`results`; `NAME by METRIC` for another metric of its records; either with `: LABEL; …` for some of
+its rows, or after `compare` for its first row against the others; `search NAME` for a search, in
+`results/search`; or `bench NAME` for benchmarks, in `results/bench`, whose curves are written to
+`docs/plots`.
 """
 
 import re
@@ -14,7 +15,13 @@ from pathlib import Path
 
 from akgnn.bench.record import BenchContents, read_records
 from akgnn.experiments.record import Record
-from akgnn.experiments.results import collect, markdown_comparison, markdown_table
+from akgnn.experiments.results import (
+    CellResult,
+    by_metric,
+    collect,
+    markdown_comparison,
+    markdown_table,
+)
 from akgnn.experiments.spec_files import load_spec, read_spec
 from akgnn.experiments.store import RecordStore
 from akgnn.report.speed_documents import PLOTS_FOLDER, plot_files, speed_markdown
@@ -39,8 +46,8 @@ def benchmarks() -> BenchContents:
 
 def table(name: str) -> str:
     """The table of this name."""
-    if ":" in name:
-        return some_rows(*name.split(":", 1))
+    name, _, labels = name.partition(":")
+    name, _, metric = name.partition(" by ")
     kind, _, rest = name.rpartition(" ")
     if kind == "bench":
         return speed_markdown(rest, benchmarks())
@@ -49,14 +56,15 @@ def table(name: str) -> str:
         return markdown_table(spec, collect(spec, records("results/search")))
     spec = load_spec(rest)
     results = collect(spec, records("results"))
+    results = by_metric(results, metric) if metric else results
+    results = rows_of(results, labels) if labels else results
     return markdown_comparison(results) if kind == "compare" else markdown_table(spec, results)
 
 
-def some_rows(name: str, labels: str) -> str:
-    """The rows of these labels, separated by commas, of an experiment's table."""
-    spec, wanted = load_spec(name), [label.strip() for label in labels.split(",")]
-    results = collect(spec, records("results"))
-    return markdown_table(spec, [each for each in results if each.cell.row.label in wanted])
+def rows_of(results: Sequence[CellResult], labels: str) -> list[CellResult]:
+    """The rows of these labels, separated by semicolons."""
+    wanted = [label.strip() for label in labels.split(";")]
+    return [result for result in results if result.cell.row.label in wanted]
 
 
 def updated(text: str) -> str:

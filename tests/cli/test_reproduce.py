@@ -166,3 +166,20 @@ def test_wrong_use_is_one_line(arguments, says, capsys):
     error = capsys.readouterr().err
     assert says in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.usefixtures("_no_workers")
+def test_it_says_what_validation_chose(spec, tmp_path, capsys):
+    with open(spec, "a") as file:
+        file.write('\n[[rows]]\nlabel = "chosen"\nchooses = ["SGC", "AKGNN"]\n')
+    command = ["reproduce", spec, "--seeds", "2", "--out", str(tmp_path / "out"), "--jobs", "1"]
+    assert main(command) == 0
+    shown = capsys.readouterr().out
+    # It asks for no runs of its own.
+    assert "4 runs trained" in shown
+    assert "chosen on csbm:num_nodes=300, chosen by validation: SGC: " in shown
+    assert main([*command, "--json"]) == 0
+    sgc, akgnn, chosen = json.loads(capsys.readouterr().out)["experiments"]["small"]
+    assert sum(chosen["chosen"].values()) == chosen["seeds"] == 2
+    assert (sgc["chosen"], akgnn["chosen"]) == (None, None)
+    assert min(sgc["mean"], akgnn["mean"]) <= chosen["mean"] <= max(sgc["mean"], akgnn["mean"])

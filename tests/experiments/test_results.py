@@ -3,10 +3,12 @@ from dataclasses import replace
 
 import pytest
 
+from akgnn.errors import UnknownNameError
 from akgnn.experiments.record import failed_record
 from akgnn.experiments.results import (
     CellResult,
     against_row,
+    by_metric,
     collect,
     markdown_comparison,
     markdown_table,
@@ -184,3 +186,113 @@ def test_a_data_set_may_go_by_another_metric(tmp_path):
     assert akgnn.endswith("| 92.5 ± 1.9 |")
     assert gcn.endswith("| – |")
     assert markdown_comparison(results).splitlines()[2].endswith("| – |")
+
+
+CHOOSING = """title = "Chosen"
+datasets = ["cora", "minesweeper"]
+seeds = 3
+metric = { minesweeper = "roc_auc" }
+[[rows]]
+label = "the better"
+chooses = ["AKGNN", "GCN"]
+[[rows]]
+label = "AKGNN"
+model = "akgnn"
+preset = "any-graph"
+published = { cora = 80 }
+[[rows]]
+label = "GCN"
+model = "gcn"
+preset = "any-graph"
+[[rows]]
+label = "MLP"
+model = "mlp"
+"""
+# By row, then data set: the score on the validation nodes that runs are chosen by, of each seed.
+VALIDATED = {
+    "AKGNN": {"cora": [0.5, 0.7, 0.6], "minesweeper": [90.0, 80.0, 70.0]},
+    "GCN": {"cora": [0.6, 0.6, 0.6], "minesweeper": [80.0, 85.0, 75.0]},
+    "MLP": {"cora": [0.1, 0.1, 0.1], "minesweeper": [99.0, 99.0, 99.0]},
+}
+
+
+@pytest.fixture
+def choosing(tmp_path):
+    file = tmp_path / "chosen.toml"
+    file.write_text(CHOOSING, encoding="utf-8")
+    return read_spec(file)
+
+
+@pytest.fixture
+def validated(choosing):
+    """The test score is 10 times the row's place, and after the point the seed."""
+    records = []
+    for cell in choosing.cells:
+        for plan in cell.plans():
+            test = 10 * list(VALIDATED).index(cell.row.label) + plan.run.seed / 10
+            val = VALIDATED[cell.row.label][cell.dataset][plan.run.seed]
+            other = "val_log_loss" if cell.dataset == "cora" else "val_roc_auc"
+            # Were they taken for the choice, these would decide otherwise.
+            misleading = {"val_accuracy": 100 - 10 * test, "val_loss": 10 - test}
+            record = record_of(cell, plan.run.seed, test)
+            metrics = {**misleading, **record.metrics, "test_roc_auc": test, other: val}
+            metrics["test_calibration_error"] = test / 10
+            metrics["test_log_loss"] = test / 100
+            records.append(replace(record, metrics=metrics))
+    return records
+
+
+def test_each_seed_takes_the_row_that_validation_prefers(choosing, validated):
+    cora, minesweeper = collect(choosing, validated)[:2]
+    # Of equal losses the first named.
+    assert cora.scores == {0: 0.0, 1: 10.1, 2: 0.2}
+    assert cora.chosen == {"AKGNN": 2, "GCN": 1}
+    # Where all stop on another metric, that one decides, and the highest is the best.
+    assert minesweeper.scores == {0: 0.0, 1: 10.1, 2: 10.2}
+    assert minesweeper.chosen == {"AKGNN": 1, "GCN": 2}
+    assert all(result.chosen == {} for result in collect(choosing, validated)[2:])
+
+
+def test_a_choice_is_compared_and_shown_like_any_other_row(choosing, validated):
+    results = collect(choosing, validated)
+    compared = against_row(results, "the better")
+    assert compared["GCN", "cora"].difference == pytest.approx((-10 + 0 - 10) / 3)
+    assert compared["AKGNN", "cora"].pairs == 3
+    lines = markdown_table(choosing, results).splitlines()
+    assert lines[2] == "| the better | 3.4 ± 5.8 | 6.8 ± 5.9 |"
+    assert markdown_comparison(results).startswith("| the better minus | Cora | ")
+
+
+def test_a_choice_waits_for_every_row(choosing, validated):
+    akgnn, gcn = choosing.cells[2], choosing.cells[4]
+    without = [record for record in validated if record.plan != gcn.plan(1)]
+    assert list(collect(choosing, without)[0].scores) == [0, 2]
+    # Records from before there was a calibrated loss.
+    old = [
+        replace(record, metrics={"test_accuracy": 1.0}) if record.plan == akgnn.plan(0) else record
+        for record in validated
+    ]
+    assert list(collect(choosing, old)[0].scores) == [1, 2]
+
+
+def test_a_choice_passes_over_what_failed(choosing, validated):
+    akgnn, gcn = choosing.cells[2], choosing.cells[4]
+    some = [failure_of(r) if r.plan == akgnn.plan(0) else r for r in validated]
+    assert collect(choosing, some)[0].scores == {0: 10.0, 1: 10.1, 2: 0.2}
+    both = [failure_of(r) if r.plan in (akgnn.plan(0), gcn.plan(0)) else r for r in validated]
+    result = collect(choosing, both)[0]
+    assert list(result.scores) == [1, 2]
+    assert [record.seed for record in result.failed] == [0]
+
+
+def test_a_table_may_go_by_another_metric_of_the_records(choosing, validated):
+    results = collect(choosing, validated)
+    lines = markdown_table(choosing, by_metric(results, "calibration_error")).splitlines()
+    assert lines[0] == "|  | Cora, calibration error | Minesweeper, calibration error |"
+    # Published values are accuracies.
+    assert lines[3] == "| AKGNN | 0.0 ± 0.0 | 0.0 ± 0.0 |"
+    losses = by_metric(results, "log_loss")
+    assert markdown_table(choosing, losses).splitlines()[4].startswith("| GCN | 0.101 ± 0.001 |")
+    assert "[-0.210, +0.077]" in markdown_comparison(losses)
+    with pytest.raises(UnknownNameError, match="Did you mean 'calibration_error'"):
+        by_metric(results, "calibration_eror")

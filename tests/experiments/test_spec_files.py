@@ -4,6 +4,7 @@ import pytest
 
 from akgnn.errors import SpecError, UnknownNameError
 from akgnn.experiments import PAPER, SPECS
+from akgnn.experiments.runner import tasks_of
 from akgnn.experiments.spec_files import SPECS_FOLDER, load_spec, read_spec
 from akgnn.models.registry import MODELS
 
@@ -275,3 +276,62 @@ def test_a_spec_that_python_cannot_read(tmp_path, text, words):
     (tmp_path / "x.toml").write_text(text)
     with pytest.raises(SpecError, match=words):
         load_spec(str(tmp_path / "x.toml"))
+
+
+CHOOSING = (
+    GOOD
+    + """
+[[rows]]
+label = "the better"
+chooses = [
+    "AKGNN", "GCN",
+]
+published = { cora = 85 }
+about = "by validation"
+"""
+)
+
+
+def test_a_row_may_choose_among_others(read):
+    akgnn, gcn, choosing = read(CHOOSING).rows
+    assert choosing.chooses == ("AKGNN", "GCN")
+    assert (choosing.published["cora"].mean, choosing.about) == (85, "by validation")
+    # A seed that one of them lacks can have no choice.
+    assert (akgnn.seeds, gcn.seeds, choosing.seeds) == (3, 4, 3)
+    cells = read(CHOOSING).cells
+    for one, other, chosen in zip(cells[:4], cells[4:8], cells[8:], strict=True):
+        assert chosen.among == (one, other)
+        assert (chosen.dataset, chosen.point) == (one.dataset, one.point)
+
+
+def test_a_row_that_chooses_asks_for_no_runs_and_may_stand_first(read):
+    head, akgnn, gcn, choosing = CHOOSING.split("[[rows]]")
+    first = read("[[rows]]".join([head, choosing, akgnn, gcn]))
+    assert [row.label for row in first.rows] == ["the better", "AKGNN", "GCN"]
+    assert [cell.plans() for cell in first.cells[:4]] == [[]] * 4
+    assert tasks_of([first]) == tasks_of([read(GOOD)])
+    assert first.cells[0].command(3) == "akgnn reproduce, with the rest of the study"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "says"),
+    [
+        ('"AKGNN", "GCN",', '"AKGNN", "GNC",', 21, "Unknown row 'GNC'; choose from AKGNN, GCN."),
+        ('"AKGNN", "GCN",', '"AKGNN", "the better",', 21, "'the better' chooses itself"),
+        ('"AKGNN", "GCN",', '"AKGNN",', 21, "labels of two or more rows, got ['AKGNN']"),
+        ('"AKGNN", "GCN",', '"AKGNN", 3,', 21, "labels of two or more rows"),
+        ("about =", 'model = "gcn"\nabout =', 25, "no 'model' of its own"),
+        ("about =", 'preset = "paper"\nabout =', 25, "no 'preset' of its own"),
+        ("about =", "set = { epochs = 2 }\nabout =", 25, "no 'set' of its own"),
+        ("about =", "seeds = 3\nabout =", 25, "no 'seeds' of its own"),
+        ("about =", "abuot =", 25, "Did you mean 'about'?"),
+        ("{ cora = 85", "{ corra = 85", 24, "Did you mean 'cora'?"),
+        ('"the better"', '"GCN"', 20, "another row with the label 'GCN'"),
+    ],
+)
+def test_a_mistake_of_a_row_that_chooses_is_named_with_its_line(read, old, new, line, says):
+    assert CHOOSING.count(old) == 1
+    with pytest.raises(SpecError) as caught:
+        read(CHOOSING.replace(old, new))
+    assert says in str(caught.value)
+    assert f"line {line}:" in str(caught.value), str(caught.value)

@@ -4,6 +4,10 @@ import pytest
 
 from akgnn.experiments.results import against_row, collect
 from akgnn.experiments.spec_files import read_spec
+from akgnn.experiments.store import RecordStore
+from akgnn.report.experiments_page import experiments_page
+from akgnn.report.html import render
+from akgnn.report.response import responses_of
 from akgnn.report.tables import Scale, Time, table_of
 from report_data import FIRST, HOSTILE, SECOND, record_of, table_records, table_spec
 
@@ -125,3 +129,38 @@ def test_a_table_says_its_splits(tmp_path):
     assert graph.splits == "6 splits, public-0 to public-5"
     failed = [r for r in records if not r.is_finished]
     assert table_of(spec, collect(spec, failed)).graphs[0].splits == ""
+
+
+def test_a_row_that_chooses_says_how_often_each_was_chosen(tmp_path):
+    file = tmp_path / "chosen.toml"
+    file.write_text(
+        f'title = "Chosen"\ndatasets = ["{FIRST}"]\nseeds = 2\n'
+        '[[rows]]\nlabel = "the better"\nchooses = ["AKGNN", "GCN"]\n'
+        '[[rows]]\nlabel = "AKGNN"\nmodel = "akgnn"\nset = { num_layers = 2 }\n'
+        '[[rows]]\nlabel = "GCN"\nmodel = "gcn"\n'
+    )
+    spec = read_spec(file)
+    losses = {"akgnn": (0.5, 0.5, 0.5), "gcn": (0.6, 0.4, 0.6)}
+    records = [
+        replace(record, metrics={**record.metrics, "val_log_loss": losses[cell.row.model][seed]})
+        for cell in spec.cells
+        for seed in range(3 if cell.row.model else 0)
+        for record in [record_of(cell, seed, 80.0 + seed)]
+    ]
+    results = collect(spec, records)
+    table = table_of(spec, results)
+    row = row_of(table, FIRST, "the better")
+    assert row.is_reference
+    assert row.chosen == {"AKGNN": 2, "GCN": 1}
+    assert row_of(table, FIRST, "GCN").chosen == {}
+    assert row_of(table, FIRST, "GCN").comparison.pairs == 3
+    # It takes as long as all rows together.
+    assert row.runs.times == {}
+    # Kernels of different networks have no mean, nor has a choice a stack of its own.
+    assert len(responses_of(results[:1], None)) == 0
+    assert len(responses_of(results, None)) == 1
+    store = RecordStore(tmp_path)
+    for record in records:
+        store.append(record)
+    html = render(experiments_page(tmp_path, [file]))
+    assert "<dt>Chosen by validation</dt><dd>AKGNN: 2; GCN: 1</dd>" in html

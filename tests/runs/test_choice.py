@@ -11,6 +11,7 @@ from akgnn.runs.folder import RunFolder
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.runs.train import train_run
 from akgnn.training.callbacks import Callback, StopWhen
+from akgnn.training.fit import predict_logits, scores_of
 
 SMALL = {"epochs": 3, "hidden_channels": 4}
 
@@ -188,12 +189,13 @@ def test_too_sure_a_model_is_judged_by_what_it_could_be():
     dataset = "csbm:num_nodes=300,homophily=0.8,signal=0.5"
     plan = plans_of(dataset, epochs=40, hidden_channels=16)[1]
     data = plan.load()
-    run = train_run(plan, data)
-    before = module._loss(run, data)
-    with torch.no_grad():
-        for parameter in run.model.layers[-1].parameters():
-            parameter.mul_(4)
-    assert module._loss(run, data) == pytest.approx(before, rel=0.05)
+    tried = choose([plan], data).chosen
+    assert tried.score == pytest.approx(train_run(plan, data).result.val_log_loss)
+    logits = predict_logits(train_run(plan, data).model.eval(), data)
+    for size in (1, 4):
+        assert scores_of(size * logits, data)[0]["val_log_loss"] == pytest.approx(
+            tried.score, rel=0.05
+        )
 
 
 def test_stopping_ends_the_choice():

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from akgnn.training.calibration import calibrated_loss, temperature_of
+from akgnn.training.calibration import temperature_of
 
 
 def drawn(size=4000, classes=4):
@@ -17,9 +17,12 @@ def drawn(size=4000, classes=4):
 @pytest.mark.parametrize("factor", [0.2, 1.0, 5.0])
 def test_scores_that_are_too_large_or_small_are_put_right(factor):
     logits, y = drawn()
-    assert temperature_of(factor * logits, y) == pytest.approx(factor, rel=0.06)
-    found = calibrated_loss(factor * logits, y)
-    assert found == pytest.approx(calibrated_loss(logits, y), rel=1e-4)
+    found = temperature_of(factor * logits, y)
+    assert found == pytest.approx(factor, rel=0.06)
+    best = F.cross_entropy(logits / temperature_of(logits, y), y)
+    assert float(F.cross_entropy(factor * logits / found, y)) == pytest.approx(
+        float(best), rel=1e-4
+    )
 
 
 @pytest.mark.parametrize("size", [3, 50, 1000])

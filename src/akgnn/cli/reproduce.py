@@ -128,6 +128,7 @@ def _as_rows(cells: Sequence["CellResult"]) -> list[dict[str, Any]]:
                 "ci95": list(summary.ci95) if summary else None,
                 "val_score": result.val_score,
                 "published": cell.published.mean if cell.published else None,
+                "chosen": result.chosen or None,
             }
         )
     return rows
@@ -135,10 +136,16 @@ def _as_rows(cells: Sequence["CellResult"]) -> list[dict[str, Any]]:
 
 def _print_spec(spec: "Spec", cells: Sequence["CellResult"]) -> None:
     from akgnn.experiments.results import table_of_texts
+    from akgnn.experiments.spec import shown_name
 
     print(f"{spec.title}\n{spec.about}\n" if spec.about else f"{spec.title}\n")
     if spec.is_search:
         print("Measured on the validation nodes; the test nodes were not there.\n")
     head, *rows = table_of_texts(spec, cells)
     print_table(head, rows)
+    for result in cells:
+        if result.chosen and result.finished:
+            where = f"{result.cell.row.label} on {shown_name(result.cell.dataset)}"
+            times = "; ".join(f"{label}: {number}" for label, number in result.chosen.items())
+            print(f"{where}, chosen by validation: {times}.")
     print()

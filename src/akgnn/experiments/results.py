@@ -2,12 +2,14 @@
 
 import math
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from akgnn.errors import UnknownNameError
 from akgnn.experiments.record import Record
 from akgnn.experiments.spec import Cell, Spec, shown_name
 from akgnn.experiments.statistics import Comparison, Summary, compare, corrected, summarise
+from akgnn.runs.choice import score_of
 from akgnn.runs.plan import RunPlan
 from akgnn.training.metrics import METRICS
 
@@ -36,6 +38,14 @@ class CellResult:
         values = [record.score("val", self.cell.metric) for record in self.finished]
         return statistics.fmean(values) if values else math.nan
 
+    @property
+    def chosen(self) -> dict[str, int]:
+        """How often validation chose each row, of a row that chooses; of others empty."""
+        return {
+            cell.row.label: sum(record.plan == cell.plan(record.seed) for record in self.finished)
+            for cell in self.cell.among
+        }
+
 
 def collect(spec: Spec, records: Sequence[Record]) -> list[CellResult]:
     """The cells of a spec, each with all its records, however many seeds there are.
@@ -54,7 +64,7 @@ def collect(spec: Spec, records: Sequence[Record]) -> list[CellResult]:
     seeds = sorted({record.seed for record in records})
     results = []
     for cell in spec.cells:
-        found = [best[plan] for plan in map(cell.plan, seeds) if plan in best]
+        found = [each for seed in seeds if (each := _record(cell, seed, best))]
         finished = tuple(record for record in found if record.is_finished)
         failed = tuple(record for record in found if not record.is_finished)
         results.append(CellResult(cell, finished, failed))
@@ -63,6 +73,46 @@ def collect(spec: Spec, records: Sequence[Record]) -> list[CellResult]:
 
 def _worth(record: Record) -> tuple[bool, bool]:
     return record.is_finished, record.history is not None
+
+
+def _record(cell: Cell, seed: int, records: Mapping[RunPlan, Record]) -> Record | None:
+    """The record of a seed; of a cell that chooses, that of the cell which validation prefers.
+
+    As in `akgnn.runs.choice`, what failed is passed over. There is none while a cell lacks its
+    record or what it is compared by.
+    """
+    if not cell.among:
+        return records.get(cell.plan(seed))
+    plans = [each.plan(seed) for each in cell.among]
+    tried = [records[plan] for plan in plans if plan in records]
+    if len(tried) < len(plans):
+        return None
+    finished = [record for record in tried if record.is_finished]
+    if not finished:
+        return tried[0]
+    score = score_of(plans)
+
+    def value(record: Record) -> float:
+        return record.metrics.get(score.column, math.nan)
+
+    return None if any(map(math.isnan, map(value, finished))) else score.best_of(finished, value)
+
+
+def by_metric(results: Sequence[CellResult], metric: str) -> list[CellResult]:
+    """The same by another metric of the records, without the published values: those are not of it.
+
+    Raises:
+        UnknownNameError: There is no such metric.
+    """
+    if metric not in METRICS:
+        raise UnknownNameError("metric", metric, METRICS)
+    return [
+        replace(
+            result,
+            cell=replace(result.cell, metric=metric, row=replace(result.cell.row, published={})),
+        )
+        for result in results
+    ]
 
 
 def against_row(results: Sequence[CellResult], label: str) -> dict[tuple[str, str], Comparison]:
@@ -110,8 +160,9 @@ def markdown_comparison(results: Sequence[CellResult]) -> str:
     datasets = list(dict.fromkeys(dataset for _, dataset in compared))
     here = [result for result in results if result.cell.dataset in datasets]
     head = [f"{label} minus", *_headings(here)]
+    digits = {result.cell.dataset: METRICS[result.cell.metric].digits for result in here}
     rows = [
-        [other, *(_compared(compared[other, name]) for name in datasets)]
+        [other, *(_compared(compared[other, name], digits[name]) for name in datasets)]
         for other in dict.fromkeys(other for other, _ in compared)
     ]
     return _as_markdown([head, *rows])
@@ -126,11 +177,12 @@ def _headings(results: Sequence[CellResult]) -> list[str]:
     ]
 
 
-def _compared(comparison: Comparison) -> str:
+def _compared(comparison: Comparison, digits: int) -> str:
     if comparison.pairs < 2:
         return "–"
     low, high = comparison.ci95
-    return f"{comparison.difference:+.1f} [{low:+.1f}, {high:+.1f}] {comparison.verdict}"
+    shown = f"{comparison.difference:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"
+    return f"{shown} {comparison.verdict}"
 
 
 def _as_markdown(table: Sequence[Sequence[str]]) -> str:
@@ -142,13 +194,14 @@ def _as_markdown(table: Sequence[Sequence[str]]) -> str:
 def _shown(result: CellResult) -> str:
     """Mean ± deviation and, in brackets, what the paper prints; of a search the validation's."""
     summary, published = result.summary, result.cell.published
+    digits = METRICS[result.cell.metric].digits
     if summary is None:
         return "failed" if result.failed else "–"
     if any(record.is_search for record in result.finished):
-        return f"{result.val_score:.1f}"
+        return f"{result.val_score:.{digits}f}"
     if summary.mean != summary.mean:
         return "–"
-    text = f"{summary.mean:.1f}"
+    text = f"{summary.mean:.{digits}f}"
     if summary.std == summary.std:
-        text += f" ± {summary.std:.1f}"
-    return f"{text} ({published.mean:.1f})" if published else text
+        text += f" ± {summary.std:.{digits}f}"
+    return f"{text} ({published.mean:.{digits}f})" if published else text

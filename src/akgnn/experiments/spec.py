@@ -29,6 +29,9 @@ class Row:
 
     The label is what the paper calls it, `changes` are from the preset, published values go by data
     set, and `about` tells readers how it differs from the paper's.
+
+    A row that `chooses` has neither model nor preset: for each seed it is whichever of the rows of
+    these labels is best on the validation nodes.
     """
 
     label: str
@@ -40,6 +43,7 @@ class Row:
     about: str
     direction: Direction = "symmetrised"
     features: FeatureTransform = "auto"
+    chooses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class Cell:
         splits: Whether draw i also draws random split i.
         draws: The runs go round so many draws; None where each seed is a draw of its own.
         metric: Which metric of the records is the result.
+        among: The cells that validation chooses among, of a row that chooses. It has no runs of its
+            own, and its template is that of the first.
     """
 
     row: Row
@@ -61,6 +67,7 @@ class Cell:
     splits: bool
     draws: int | None = None
     metric: str = "accuracy"
+    among: tuple["Cell", ...] = ()
 
     def plan(self, seed: int) -> RunPlan:
         """The plan of one seed."""
@@ -76,7 +83,9 @@ class Cell:
         return replace(self.template, run=named)
 
     def plans(self, seeds: int | None = None) -> list[RunPlan]:
-        """The plans of so many seeds, or of as many as the spec says."""
+        """The plans of so many seeds, or of as many as the spec says; none where it chooses."""
+        if self.among:
+            return []
         return [self.plan(seed) for seed in range(seeds or self.row.seeds)]
 
     @property
@@ -92,9 +101,9 @@ class Cell:
     def command(self, seeds: int) -> str:
         """The command line that trains the same runs, for one seed S and its draw G or for all.
 
-        What is no network has none of its own.
+        What is no network has none of its own, nor has a row that chooses among others.
         """
-        if is_boosting(self.template):
+        if self.among or is_boosting(self.template):
             return "akgnn reproduce, with the rest of the study"
         run = self.template.run
         words = [f"akgnn train --dataset {_of_draw(run.dataset, 'G')} --model {self.row.model}"]

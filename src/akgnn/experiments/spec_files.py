@@ -3,9 +3,8 @@
 import itertools
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ from akgnn.data.catalogue import check_dataset, check_split, generated_settings,
 from akgnn.errors import AkgnnError, SpecError, UnknownNameError
 from akgnn.experiments import SPECS
 from akgnn.experiments.spec import DRAW_SIGN, SHOWN, Cell, Published, Row, Spec
+from akgnn.experiments.spec_text import NEEDED, Fields, SpecText
 from akgnn.files import read_file
-from akgnn.runs.config import line_of
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.settings import MOST_RUNS, Settings, count
 from akgnn.training.metrics import METRICS
@@ -48,15 +47,11 @@ def read_spec(path: Path) -> Spec:
     return _Reader(path, text).spec(table)
 
 
-# The fields of a spec and of its rows, each with what TOML must give and its default; a field
-# without default must be there.
-_NEEDED = object()
-_Fields = dict[str, tuple[type | tuple[type, ...], Any]]
-_SPEC_FIELDS: _Fields = {
-    "title": (str, _NEEDED),
+_SPEC_FIELDS: Fields = {
+    "title": (str, NEEDED),
     "about": (str, ""),
     "shows": (str, "table"),
-    "datasets": (list, _NEEDED),
+    "datasets": (list, NEEDED),
     "seeds": (int, 10),
     "draws": (int, None),
     "split": ((str, dict), {}),
@@ -64,11 +59,11 @@ _SPEC_FIELDS: _Fields = {
     "keep_history": (bool, False),
     "search": (bool, False),
     "vary": (dict, {}),
-    "rows": (list, _NEEDED),
+    "rows": (list, NEEDED),
 }
-_ROW_FIELDS: _Fields = {
-    "label": (str, _NEEDED),
-    "model": (str, _NEEDED),
+_ROW_FIELDS: Fields = {
+    "label": (str, NEEDED),
+    "model": (str, NEEDED),
     "preset": (str, "paper"),
     "direction": (str, "symmetrised"),
     "features": (str, "auto"),
@@ -77,7 +72,13 @@ _ROW_FIELDS: _Fields = {
     "published": (dict, {}),
     "about": (str, ""),
 }
-_TYPES = {str: "text", list: "a list", int: "an integer", bool: "true or false", dict: "a table"}
+# Of a row that chooses among others by validation.
+_CHOOSING_FIELDS: Fields = {
+    "label": (str, NEEDED),
+    "chooses": (list, NEEDED),
+    "published": (dict, {}),
+    "about": (str, ""),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +88,7 @@ class _Counts(Settings):
 
 
 class _Reader:
-    """Turns the tables of one file into a spec, and knows where in the file each value stands."""
+    """Turns the tables of one file into a spec."""
 
     datasets: list[str]
     splits: Mapping[str, str]
@@ -96,13 +97,13 @@ class _Reader:
     draws: int | None
 
     def __init__(self, path: Path, text: str) -> None:
-        self.path, self.text = path, text
+        self.path, self.text = path, SpecText(path, text)
 
     def spec(self, table: dict[str, Any]) -> Spec:
-        values = self._fields(table, _SPEC_FIELDS)
+        values = self.text.fields(table, _SPEC_FIELDS)
         if values["shows"] not in SHOWN:
             error = UnknownNameError("kind of page for 'shows':", values["shows"], SHOWN)
-            raise self._error(error, "shows")
+            raise self.text.error(error, "shows")
         self._check_count("seeds", values["seeds"])
         self.datasets, self.draws = values["datasets"], values["draws"]
         self._check_datasets()
@@ -114,14 +115,9 @@ class _Reader:
         if values["shows"] == "homophily":
             self._check_generated()
         if not values["rows"]:
-            raise self._error("a spec needs at least one [[rows]]", "rows")
-        cells = [
-            cell
-            for number, row in enumerate(values["rows"])
-            for cell in self._cells(self._row(row, number, values["seeds"]), number)
-        ]
-        if not cells:
-            raise self._error("the spec has nothing to measure", "datasets")
+            raise self.text.error("a spec needs at least one [[rows]]", "rows")
+        rows = [self._row(row, n, values["seeds"]) for n, row in enumerate(values["rows"])]
+        self._check_labels(rows)
         return Spec(
             name=self.path.stem,
             title=values["title"],
@@ -129,11 +125,13 @@ class _Reader:
             shows=values["shows"],
             keeps_history=values["keep_history"],
             is_search=values["search"],
-            cells=tuple(cells),
+            cells=tuple(self._all_cells(rows)),
         )
 
     def _check_datasets(self) -> None:
-        with self._at("datasets"):
+        if not self.datasets:
+            raise self.text.error("the spec has nothing to measure", "datasets")
+        with self.text.at("datasets"):
             for name in self.datasets:
                 settings = RunSettings.from_mapping({"dataset": name})
                 check_dataset(_drawn(settings.dataset))
@@ -143,7 +141,7 @@ class _Reader:
         for name in self.datasets:
             if generated_settings(_drawn(name)) is None:
                 message = f"shows = 'homophily' needs data sets csbm:homophily=…, got {name!r}"
-                raise self._error(message, "datasets")
+                raise self.text.error(message, "datasets")
 
     def _splits(self, split: str | dict[str, Any]) -> Mapping[str, str]:
         """The split of each data set that does not keep its own, from one text or a table."""
@@ -151,8 +149,8 @@ class _Reader:
         for name, text in splits.items():
             self._check_named("split", name)
             if not isinstance(text, str):
-                raise self._error(f"the split of {name} must be text, got {text!r}", "split")
-            with self._at("split"):
+                raise self.text.error(f"the split of {name} must be text, got {text!r}", "split")
+            with self.text.at("split"):
                 check_split(re.sub(f"-{DRAW_SIGN}$", "-0", text))
         return splits
 
@@ -160,19 +158,19 @@ class _Reader:
         for name, metric in metrics.items():
             self._check_named("metric", name)
             if metric not in METRICS:
-                raise self._error(UnknownNameError("metric", str(metric), METRICS), "metric")
+                raise self.text.error(UnknownNameError("metric", str(metric), METRICS), "metric")
         return metrics
 
     def _check_named(self, field: str, name: str) -> None:
         """Refuse a table with a data set that the spec does not have."""
         if name not in self.datasets:
-            raise self._error(UnknownNameError("data set", name, self.datasets), field)
+            raise self.text.error(UnknownNameError("data set", name, self.datasets), field)
 
     def _points(self, vary: dict[str, Any]) -> list[dict[str, Any]]:
         """The points of the grid."""
         for name, choices in vary.items():
             if not (isinstance(choices, list) and choices):
-                raise self._error(f"{name} must be a list of values to try", name)
+                raise self.text.error(f"{name} must be a list of values to try", name)
         return [dict(zip(vary, point, strict=True)) for point in itertools.product(*vary.values())]
 
     def _check_draws(self) -> None:
@@ -181,24 +179,22 @@ class _Reader:
         signed = [field for field, names in texts.items() if DRAW_SIGN in "".join(names)]
         if signed and self.draws is None:
             message = f"{DRAW_SIGN} stands for the draw, but the field 'draws' is missing"
-            raise self._error(message, signed[0])
+            raise self.text.error(message, signed[0])
         is_drawn = signed or any(map(is_random_split, self.splits.values()))
         if self.draws is not None and not is_drawn:
             message = f"draws needs a data set or split with {DRAW_SIGN} in its name, or a random"
-            raise self._error(f"{message} split", "draws")
+            raise self.text.error(f"{message} split", "draws")
 
     def _row(self, table: Any, number: int, seeds: int) -> Row:
         if not isinstance(table, dict):
-            raise self._error("rows are written as [[rows]]", "rows")
-        values = self._fields(table, _ROW_FIELDS, number)
+            raise self.text.error("rows are written as [[rows]]", "rows")
+        if "chooses" in table:
+            return self._choosing_row(table, number)
+        values = self.text.fields(table, _ROW_FIELDS, number)
         self._check_count("seeds", values["seeds"], number)
-        published = {
-            name: self._published(value, name, number)
-            for name, value in values["published"].items()
-        }
-        with self._at("direction", number):
+        with self.text.at("direction", number):
             direction = RunSettings(direction=values["direction"]).direction
-        with self._at("features", number):
+        with self.text.at("features", number):
             features = RunSettings(features=values["features"]).features
         return Row(
             values["label"],
@@ -206,17 +202,59 @@ class _Reader:
             values["preset"],
             values["set"],
             seeds if values["seeds"] is None else values["seeds"],
-            published,
+            self._all_published(values["published"], number),
             values["about"],
             direction,
             features,
         )
 
+    def _choosing_row(self, table: dict[str, Any], number: int) -> Row:
+        for name in table:
+            if name in _ROW_FIELDS and name not in _CHOOSING_FIELDS:
+                message = f"a row that chooses among others has no {name!r} of its own"
+                raise self.text.error(message, name, number)
+        values = self.text.fields(table, _CHOOSING_FIELDS, number)
+        chooses = values["chooses"]
+        if len(chooses) < 2 or not all(isinstance(label, str) for label in chooses):
+            message = f"chooses must be labels of two or more rows, got {chooses!r}"
+            raise self.text.error(message, "chooses", number)
+        return Row(
+            values["label"],
+            model="",
+            preset="",
+            changes={},
+            seeds=0,
+            published=self._all_published(values["published"], number),
+            about=values["about"],
+            chooses=tuple(chooses),
+        )
+
+    def _check_labels(self, rows: Sequence[Row]) -> None:
+        """Rows must differ in their labels, and may choose among those with a model alone."""
+        labels = [row.label for row in rows]
+        to_choose = [row.label for row in rows if not row.chooses]
+        for number, row in enumerate(rows):
+            if row.label in labels[:number]:
+                message = f"there is another row with the label {row.label!r}"
+                raise self.text.error(message, "label", number)
+            for label in row.chooses:
+                if label in labels and label not in to_choose:
+                    message = f"{label!r} chooses itself; name rows that have a model"
+                    raise self.text.error(message, "chooses", number)
+                if label not in to_choose:
+                    error = UnknownNameError("row", label, to_choose)
+                    raise self.text.error(error, "chooses", number)
+
+    def _all_cells(self, rows: Sequence[Row]) -> list[Cell]:
+        """The cells of all rows, in their order; those that choose take theirs from the others."""
+        own = {row.label: self._cells(row, n) for n, row in enumerate(rows) if not row.chooses}
+        return [
+            cell
+            for row in rows
+            for cell in (_choosing_cells(row, own) if row.chooses else own[row.label])
+        ]
+
     def _cells(self, row: Row, number: int) -> list[Cell]:
-        unknown = set(row.published) - set(self.datasets)
-        if unknown:
-            error = UnknownNameError("data set", min(unknown), self.datasets)
-            raise self._error(error, min(unknown), number)
         return [
             self._cell(row, number, dataset, point)
             for dataset in self.datasets
@@ -239,7 +277,7 @@ class _Reader:
             # The name that the message speaks of first says which line it is about.
             names = [*row.changes, *point, row.model, row.preset]
             said = re.search(rf"(?<!\w)({'|'.join(map(re.escape, names))})(?!\w)", str(error))
-            raise self._error(error, said[1] if said else "model", number) from error
+            raise self.text.error(error, said[1] if said else "model", number) from error
         return Cell(
             row,
             dataset,
@@ -250,50 +288,34 @@ class _Reader:
             metric=self.metrics.get(dataset, "accuracy"),
         )
 
+    def _all_published(self, table: dict[str, Any], number: int) -> dict[str, Published]:
+        for name in table:
+            if name not in self.datasets:
+                raise self.text.error(
+                    UnknownNameError("data set", name, self.datasets), name, number
+                )
+        return {name: self._published(value, name, number) for name, value in table.items()}
+
     def _published(self, value: Any, name: str, number: int) -> Published:
         """A number, or [mean, deviation]."""
         values = value if isinstance(value, list) else [value]
         if not (1 <= len(values) <= 2 and all(type(part) in (int, float) for part in values)):
             message = f"the published value of {name} must be a number or [mean, deviation], "
-            raise self._error(f"{message}got {value!r}", name, number)
+            raise self.text.error(f"{message}got {value!r}", name, number)
         return Published(*map(float, values))
 
     def _check_count(self, name: str, value: int | None, row: int | None = None) -> None:
         if value is not None:
-            with self._at(name, row):
+            with self.text.at(name, row):
                 _Counts.from_mapping({name: value})
 
-    def _fields(
-        self, table: dict[str, Any], fields: _Fields, row: int | None = None
-    ) -> dict[str, Any]:
-        for name, value in table.items():
-            if name not in fields:
-                raise self._error(UnknownNameError("field", name, fields), name, row)
-            kind = fields[name][0]
-            kinds = kind if isinstance(kind, tuple) else (kind,)
-            if type(value) not in kinds:
-                expected = " or ".join(_TYPES[kind] for kind in kinds)
-                raise self._error(f"{name} must be {expected}, got {value!r}", name, row)
-        for name, (_, default) in fields.items():
-            if default is _NEEDED and name not in table:
-                raise self._error(f"the field {name!r} is missing", None, row)
-        return {name: table.get(name, default) for name, (_, default) in fields.items()}
 
-    @contextmanager
-    def _at(self, name: str, row: int | None = None) -> Iterator[None]:
-        """Inside, what is wrong is said with the line of a name."""
-        try:
-            yield
-        except AkgnnError as error:
-            raise self._error(error, name, row) from error
-
-    def _error(
-        self, cause: AkgnnError | str, name: str | None, row: int | None = None
-    ) -> SpecError:
-        message = f"{cause.rstrip('.')}." if isinstance(cause, str) else str(cause)
-        table = None if row is None else "rows"
-        line = line_of(self.text, name, table, row or 0)
-        return SpecError(f"{self.path}, line {line}: {message}")
+def _choosing_cells(row: Row, own: Mapping[str, Sequence[Cell]]) -> list[Cell]:
+    """The cells of a row that chooses, from those of the rows that have a model."""
+    named = [own[label] for label in row.chooses]
+    # A seed that one of them lacks can have no choice.
+    row = replace(row, seeds=min(cells[0].row.seeds for cells in named))
+    return [replace(among[0], row=row, among=among) for among in zip(*named, strict=True)]
 
 
 def _drawn(text: str) -> str:

@@ -116,7 +116,9 @@ def _drawn(name: str, means: Mapping[float, Summary]) -> dict[str, Any]:
 
 def _share_panel(line: Line) -> Panel | None:
     """The share of neighbours of each layer; None for a row whose records do not have it."""
-    positions = by_layer(positions_of(next(iter(line.results.values())).cell.template.preset.model))
+    cell = next(iter(line.results.values())).cell
+    # Rows that choose among others have layers of different networks.
+    positions = {} if cell.among else by_layer(positions_of(cell.template.preset.model))
     shares = {h: _shares(result, positions) for h, result in line.results.items()}
     known = {h: rows for h, rows in shares.items() if rows}
     if not known:

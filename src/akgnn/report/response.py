@@ -87,11 +87,11 @@ def responses_of(results: Sequence[CellResult], data_root: Path | None) -> list[
     """The learned stacks of every graph, one of λ and one of τ where both were measured.
 
     Each is that of a preset as it stands, the paper's before others, where there is one, else the
-    one of the most layers.
+    one of the most layers. Rows that choose among others have no stack of their own.
     """
     found: dict[str, dict[Kind, list[CellResult]]] = {}
     for result in results:
-        if mean_scalars(result):
+        if not result.cell.among and mean_scalars(result):
             kinds = found.setdefault(result.cell.dataset, {})
             kinds.setdefault(kind_of(result.cell.template), []).append(result)
     responses = []

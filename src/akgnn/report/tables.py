@@ -25,6 +25,7 @@ class TableRow:
         agreement: Where the published value lies in what was measured.
         comparison: The reference minus this row.
         failures: Seed and reason of every failed run.
+        chosen: How often validation chose which row, where this one chooses among others.
     """
 
     label: str
@@ -38,6 +39,7 @@ class TableRow:
     comparison: Comparison | None
     runs: "Runs"
     failures: tuple[tuple[int, str], ...]
+    chosen: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ class Runs:
     """How the numbers of a row came about.
 
     Splits have their fingerprints and devices their number of threads; where runs differ there are
-    several. Times are those on each of the devices that finished some.
+    several. Times are those on each of the devices that finished some. A row that chooses has none:
+    it takes as long as all that it chooses among.
     """
 
     command: str
@@ -176,6 +179,7 @@ def _row(result: CellResult, reference: str, comparison: Comparison | None) -> T
         comparison=comparison,
         runs=_runs(result),
         failures=tuple((record.seed, record.error or "") for record in result.failed),
+        chosen=result.chosen,
     )
 
 
@@ -187,12 +191,13 @@ def point_name(cell: Cell) -> str:
 def _runs(result: CellResult) -> Runs:
     records = result.finished
     everything = (*result.finished, *result.failed)
+    timed = () if result.cell.among else records
     return Runs(
         command=result.cell.command(len(everything)),
         splits=_different(record.data.split for record in records if record.data),
         versions=_different(pairs(record.versions) for record in everything),
         devices=_different(device_of(record) for record in everything),
-        times={device: _time(records, device) for device in _different(map(device_of, records))},
+        times={device: _time(records, device) for device in _different(map(device_of, timed))},
     )
 
 

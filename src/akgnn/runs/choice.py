@@ -14,11 +14,8 @@ from akgnn.errors import (
 )
 from akgnn.runs.memory import Sizes, check_memory, memory_errors_explained
 from akgnn.runs.plan import WITHOUT_EDGES, RunPlan
-from akgnn.runs.run import Run
 from akgnn.runs.train import train_run
-from akgnn.training.calibration import calibrated_loss
 from akgnn.training.callbacks import Callback, Epoch
-from akgnn.training.fit import predict_logits
 from akgnn.training.score import Score
 from akgnn.training.state import Snapshot, Stopwatch, initial_values
 
@@ -27,7 +24,6 @@ AUTO = "auto"
 # From the simplest on: no edges, fixed averages of neighbours near and far, learned kernels.
 CANDIDATES = (WITHOUT_EDGES, "gcn", "appnp", "akgnn")
 PRESET = "any-graph"
-_LOSS = "val_loss"
 # Epochs that are trained to tell how long all will take, and how many are usual before patience
 # begins to count.
 _TRIED_EPOCHS, _USUAL_EPOCHS = 6, 100
@@ -86,7 +82,7 @@ class Choice:
         )
         if not others:
             return f"{found}; the others failed."
-        second = _best(others, self.score)
+        second = self.score.best_of(others, _score)
         return f"{found}; next is {second.name} with {self.score.text(second.score)}."
 
     @property
@@ -129,9 +125,8 @@ def choose(
 ) -> Choice:
     """Train each plan on the same split without its test nodes, and choose by validation.
 
-    They are compared by their validation loss at the temperature that suits each best, so that a
-    network is not passed over for being too sure of itself. It tells more than accuracy where
-    there are few nodes. Where all stop on another metric, such as ROC-AUC, that one decides.
+    They are compared by their validation loss at the temperature that suits each best or, where all
+    stop on another metric such as ROC-AUC, by that: see `Score.for_choice`.
 
     Args:
         plans: What to try; of equal scores the first is chosen.
@@ -139,17 +134,17 @@ def choose(
         callbacks: Told of every epoch, with the index of the plan; they may end the training.
         force: Whether to try what memory is estimated not to suffice for.
     """
-    data, score = data.without_test(), _score_of(plans)
+    data, score = data.without_test(), score_of(plans)
     tried: list[Tried] = []
     for index, plan in enumerate(plans):
         here = _try(plan, data, score, index, callbacks, force)
         scored = [each for each in (*tried, here) if not each.error]
-        best = _best(scored, score) if scored else None
+        best = score.best_of(scored, _score) if scored else None
         tried = [each if each is best else replace(each, snapshot=None) for each in (*tried, here)]
     scored = [each for each in tried if not each.error]
     if not scored:
         raise FailedRunsError(f"No model could be trained, the first: {tried[0].error}")
-    return Choice(score, tuple(tried), _best(scored, score))
+    return Choice(score, tuple(tried), score.best_of(scored, _score))
 
 
 def expected_seconds(plans: Sequence[RunPlan], data: NodeData) -> float:
@@ -187,26 +182,18 @@ def _try(
     except (DivergedError, OutOfMemoryError) as error:
         return Tried(plan, error=str(error))
     fit = run.result
-    value = _loss(run, data) if score.column == _LOSS else score.value(fit)
-    return Tried(plan, value, fit.val_accuracy, fit.epochs, fit.seconds, "", last.snapshot)
+    return Tried(
+        plan, score.value(fit), fit.val_accuracy, fit.epochs, fit.seconds, "", last.snapshot
+    )
 
 
-def _loss(run: Run, data: NodeData) -> float:
-    data = run.plan.with_inputs(data)
-    val = data.split.val
-    logits = predict_logits(run.model.to(data.y.device).eval(), data)[val]
-    return calibrated_loss(logits, data.y[val])
+def score_of(plans: Sequence[RunPlan]) -> Score:
+    """What the runs of these plans are chosen by."""
+    return Score.for_choice(plan.preset.training.stop_on for plan in plans)
 
 
-def _score_of(plans: Sequence[RunPlan]) -> Score:
-    """The score that all plans stop on, if it is more than accuracy or loss; else the loss."""
-    stops = {plan.preset.training.stop_on for plan in plans}
-    (stop_on,) = stops if len(stops) == 1 else ("loss",)
-    return Score.of("loss" if stop_on == "accuracy" else stop_on)
-
-
-def _best(tried: Sequence[Tried], score: Score) -> Tried:
-    return (min if score.metric.lower_is_better else max)(tried, key=lambda each: each.score)
+def _score(tried: Tried) -> float:
+    return tried.score
 
 
 class _EpochTimes(Callback):

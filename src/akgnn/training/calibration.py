@@ -6,7 +6,6 @@ From "On Calibration of Modern Neural Networks" (ICML 2017). It changes no predi
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from akgnn.csr import CSR
@@ -45,11 +44,6 @@ def temperature_of(logits: Tensor, y: Tensor) -> float:
         slope = float((own * math.exp(-middle) - expected).sum()) + middle / _SPREAD**2
         low, high = (low, middle) if slope > 0 else (middle, high)
     return math.exp((low + high) / 2)
-
-
-def calibrated_loss(logits: Tensor, y: Tensor) -> float:
-    """The cross-entropy of these nodes at the temperature that suits them best."""
-    return float(F.cross_entropy(logits.double() / temperature_of(logits, y), y))
 
 
 class Calibrated(nn.Module):
