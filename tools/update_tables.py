@@ -27,7 +27,13 @@ from akgnn.experiments.store import RecordStore
 from akgnn.report.speed_documents import PLOTS_FOLDER, plot_files, speed_markdown
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = ("README.md", "docs/reproduction.md", "docs/kernels.md", "docs/performance.md")
+DOCUMENTS = (
+    "README.md",
+    "docs/choosing.md",
+    "docs/kernels.md",
+    "docs/performance.md",
+    "docs/reproduction.md",
+)
 PLOTS = ROOT / "docs" / PLOTS_FOLDER
 _TABLE = re.compile(r"(<!-- table (.+?) -->\n).*?(<!-- end -->)", flags=re.S)
 
