@@ -273,24 +273,26 @@
     };
   }
 
-  // λ or the share of neighbours of each layer, with a line at the level that changes its meaning.
+  // λ or the share of neighbours of each layer, with a band where it has several groups and a line
+  // at the level that changes its meaning.
   function byEpoch(element, panel, axis, middle) {
     const x = upTo(panel.layers[0].length);
     const names = panel.names;
-    const traces = panel.layers.map((y, k) => line(
-      names[k], x, y, `series-${1 + (k % 5)}`, DASHES[k % DASHES.length],
-    ));
+    const colour = (k) => `series-${1 + (k % 5)}`;
+    const bands = panel.low.flatMap((low, k) => band(x, low, panel.high[k], colour(k), 0.12));
+    const lines = panel.layers.map((y, k) => line(names[k], x, y, colour(k), DASHES[k % DASHES.length]));
+    const scale = axis.range ?? range([...panel.layers, ...panel.low, ...panel.high].flat());
     const marked = upright(panel.best, x.length);
     const ends = panel.layers.map((y) => y[y.length - 1]);
-    const labels = names.length > 8 ? [] : apart(ends, axis.range).map((y, k) => ({
+    const labels = names.length > 8 ? [] : apart(ends, scale).map((y, k) => ({
       x: 1, xref: "paper", y, text: names[k], showarrow: false, xanchor: "left", xshift: 4,
-      font: { size: 11, color: akgnn.colour(`series-${1 + (k % 5)}`) },
+      font: { size: 11, color: akgnn.colour(colour(k)) },
     }));
     const longest = Math.max(...names.map((name) => name.length));
-    akgnn.draw(element, traces, akgnn.layout({
+    akgnn.draw(element, [...bands, ...lines], akgnn.layout({
       margin: { l: 44, r: labels.length ? 8 * longest : 12, t: 24, b: 40 },
       xaxis: { title: { text: "epoch" } },
-      yaxis: axis,
+      yaxis: { ...axis, range: scale },
       shapes: [...marked.shapes, level(middle)],
       annotations: [...marked.annotations, ...labels],
     }));
@@ -328,8 +330,7 @@
 
   // Labels at the ends of lines, moved until none covers another.
   function apart(ends, range) {
-    const scale = range ?? [Math.min(...ends), Math.max(...ends)];
-    const gap = (scale[1] - scale[0] || 1) / 14;
+    const gap = (range[1] - range[0]) / 14;
     const order = ends.map((y, k) => [y, k]).sort((a, b) => a[0] - b[0]);
     const placed = [...ends];
     let last = -Infinity;
@@ -338,7 +339,7 @@
       last = placed[k];
     }
     // Where the axis ends, back down from there.
-    let ceiling = range ? range[1] : Infinity;
+    let ceiling = range[1];
     for (const [, k] of order.reverse()) {
       placed[k] = Math.min(placed[k], ceiling);
       ceiling = placed[k] - gap;
