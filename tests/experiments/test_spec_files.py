@@ -267,6 +267,12 @@ def test_draws_of_nothing_are_refused(read):
         ("seeds = 3", "sedes = 3", 3, "Did you mean 'seeds'?"),
         ("seeds = 3", 'shows = "tabel"', 3, "Did you mean 'table'?"),
         ("seeds = 3", 'shows = "homophily"', 2, "needs data sets csbm:homophily=…, got 'cora'"),
+        (
+            "[vary]\nnum_layers",
+            'shows = "varied"\n[vary]\nepochs = [1]\nnum_layers',
+            5,
+            "one setting",
+        ),
         ("seeds = 3", 'split = "half"', 3, "20-per-class"),
         ("[84.4, 0.3]", '"high"', 12, "must be a number or [mean, deviation]"),
         ("{ cora =", "{ corra =", 12, "Did you mean 'cora'?"),

@@ -114,6 +114,8 @@ class _Reader:
         self._check_draws()
         if values["shows"] == "homophily":
             self._check_generated()
+        if values["shows"] == "varied" and len(values["vary"]) != 1:
+            raise self.text.error("shows = 'varied' needs [vary] with one setting", "shows")
         if not values["rows"]:
             raise self.text.error("a spec needs at least one [[rows]]", "rows")
         rows = [self._row(row, n, values["seeds"]) for n, row in enumerate(values["rows"])]

@@ -141,29 +141,25 @@
     homophily(element, panel) {
       const isShare = "layers" in panel;
       const named = isShare ? panel.layers : panel.rows;
-      const edge = (row, sign) => row.mean.map((m, k) => (m === null ? null : m + sign * row.std[k]));
-      const bands = isShare ? [] : named.flatMap((row, k) => (
-        band(row.x, edge(row, -1), edge(row, 1), `series-${1 + (k % 6)}`, 0.12)
-      ));
-      const lines = named.map((row, k) => line(
-        row.name, row.x, row.mean, `series-${1 + (k % 6)}`, DASHES[(k + Math.floor(k / 6)) % 6],
-        {
-          mode: "lines+markers",
-          marker: { symbol: MARKS[k % 6], size: isShare ? 7 : 8, color: akgnn.colour(`series-${1 + (k % 6)}`) },
-        },
-      ));
-      const low = range(named.flatMap((row) => [...edge(row, -1), ...edge(row, 1)]));
-      const scores = {
-        title: { text: panel.metric }, hoverformat: ".1f",
-        range: [Math.max(low[0], -1), Math.min(low[1], 101)],
-      };
-      akgnn.draw(element, [...bands, ...lines], akgnn.layout({
+      const bands = isShare ? [] : bandsOf(named);
+      akgnn.draw(element, [...bands, ...linesOf(named, isShare ? 7 : 8)], akgnn.layout({
         xaxis: { title: { text: "homophily" }, range: [-0.04, 1.04], dtick: 0.2 },
-        yaxis: isShare ? { ...shareAxis(element), hoverformat: ".2f" } : scores,
+        yaxis: isShare ? { ...shareAxis(element), hoverformat: ".2f" } : scoreAxis(panel.metric, named),
         shapes: panel.chance.map((x) => ({
           type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1,
           line: { color: akgnn.colour("muted"), width: 1, dash: "dot" },
         })),
+      }));
+    },
+
+    // Values of a setting stand at equal distances, whether they are numbers or names.
+    varied(element, panel) {
+      akgnn.draw(element, [...bandsOf(panel.rows), ...linesOf(panel.rows, 8)], akgnn.layout({
+        xaxis: {
+          title: { text: panel.setting }, type: "category",
+          categoryorder: "array", categoryarray: panel.values, range: [-0.2, panel.values.length - 0.8],
+        },
+        yaxis: scoreAxis(panel.metric, panel.rows),
       }));
     },
 
@@ -248,6 +244,26 @@
       }));
     },
   };
+
+  // Lines of means with marks, one a row, and bands of one deviation to each side.
+  const edge = (row, sign) => row.mean.map((m, k) => (m === null ? null : m + sign * row.std[k]));
+  const bandsOf = (rows) => rows.flatMap((row, k) => (
+    band(row.x, edge(row, -1), edge(row, 1), `series-${1 + (k % 6)}`, 0.12)
+  ));
+  const linesOf = (rows, size) => rows.map((row, k) => line(
+    row.name, row.x, row.mean, `series-${1 + (k % 6)}`, DASHES[(k + Math.floor(k / 6)) % 6],
+    {
+      mode: "lines+markers",
+      marker: { symbol: MARKS[k % 6], size, color: akgnn.colour(`series-${1 + (k % 6)}`) },
+    },
+  ));
+  function scoreAxis(metric, rows) {
+    const room = range(rows.flatMap((row) => [...edge(row, -1), ...edge(row, 1)]));
+    return {
+      title: { text: metric }, hoverformat: ".1f",
+      range: [Math.max(room[0], -1), Math.min(room[1], 101)],
+    };
+  }
 
   // A mark for each trial of a search: full where it finished, open where it was pruned.
   const trials = (panel) => ({
