@@ -44,7 +44,7 @@ def test_every_spec_that_comes_along_can_be_run(name):
     assert spec.name == name
     assert spec.title
     for cell in spec.cells:
-        assert cell.row.seeds >= 10
+        assert cell.row.seeds >= 5
         assert cell.plan(3).run.seed == 3
 
 
@@ -81,6 +81,52 @@ def test_rows_data_sets_and_grid_make_cells(read):
 def test_a_random_split_goes_with_its_seed(read):
     cell = read(GOOD.replace("seeds = 3", 'split = "20-per-class"\nseeds = 3', 1)).cells[0]
     assert [plan.run.split_seed for plan in cell.plans()] == [0, 1, 2]
+
+
+VARIED = GOOD.replace(
+    "num_layers = [1, 2]", 'num_layers = [1, 2]\nsplit = ["1-per-class", "public"]'
+)
+
+
+def test_a_grid_may_vary_the_split(read):
+    first, second, *_ = read(VARIED).cells
+    assert first.point == {"num_layers": 1, "split": "1-per-class"}
+    # Of a random split seed i draws split i; the published one is the same for all.
+    runs = [plan.run for plan in first.plans()]
+    assert [(run.split, run.split_seed) for run in runs] == [("1-per-class", k) for k in range(3)]
+    runs = [plan.run for plan in second.plans()]
+    assert {(run.split, run.split_seed) for run in runs} == {("public", 0)}
+    # It is no setting of the model.
+    assert first.changes == {"readout": "mean", "num_layers": 1}
+    assert first.command(3).endswith(
+        "--set num_layers=1 --split 1-per-class --split-seed S --seed S"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "says"),
+    [
+        ('"1-per-class"', '"one-per-class"', 7, "Unknown split 'one-per-class'"),
+        ('"1-per-class"', "1", 7, "a split to try must be text, got 1"),
+        ('["1-per-class", "public"]', '"public"', 7, "split must be a list"),
+        ('"public"', '"public-#"', 7, "'draws' is missing"),
+        ("seeds = 3", 'split = "public"', 3, "either the spec has a split or its grid varies it"),
+    ],
+)
+def test_a_mistake_about_varied_splits_is_named_with_its_line(read, old, new, line, says):
+    assert VARIED.count(old) == 1
+    with pytest.raises(SpecError) as caught:
+        read(VARIED.replace(old, new))
+    assert says in str(caught.value)
+    assert f"line {line}:" in str(caught.value), str(caught.value)
+
+
+def test_a_sensitivity_study_shares_the_runs_of_the_preset_as_it_is():
+    medium = {plan for cell in load_spec("medium").cells for plan in cell.plans()}
+    for name in ("sensitivity-depth", "sensitivity-dropout", "sensitivity-width"):
+        plans = {plan for cell in load_spec(name).cells for plan in cell.plans()}
+        # Two rows on three graphs with five seeds.
+        assert len(plans & medium) == 30
 
 
 DRAWN = """title = "Drawn"
@@ -221,6 +267,12 @@ def test_draws_of_nothing_are_refused(read):
         ("seeds = 3", "sedes = 3", 3, "Did you mean 'seeds'?"),
         ("seeds = 3", 'shows = "tabel"', 3, "Did you mean 'table'?"),
         ("seeds = 3", 'shows = "homophily"', 2, "needs data sets csbm:homophily=…, got 'cora'"),
+        (
+            "[vary]\nnum_layers",
+            'shows = "varied"\n[vary]\nepochs = [1]\nnum_layers',
+            5,
+            "one setting",
+        ),
         ("seeds = 3", 'split = "half"', 3, "20-per-class"),
         ("[84.4, 0.3]", '"high"', 12, "must be a number or [mean, deviation]"),
         ("{ cora =", "{ corra =", 12, "Did you mean 'cora'?"),

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from akgnn.data.catalogue import load_dataset
-from akgnn.explain.signals import high_frequency_share, signals_of
+from akgnn.explain.signals import dirichlet_energy, high_frequency_share, signals_of
 from akgnn.graph import Graph
+from akgnn.models.akgnn import AKGNN
 from oracles import dense, graphs, random_graph, sparse
 
 
@@ -70,6 +71,34 @@ def test_chance_is_the_mean_over_all_orders():
 def _without_isolated(graph):
     place = (graph.degree > 0).cumsum(0) - 1
     return place[graph.edge_index], graph.edge_weight
+
+
+def test_the_dirichlet_energy_is_a_sum_over_edges():
+    """tr(Hᵀ L H) = ½ Σ_ij A_ij ‖h_i / √d_i - h_j / √d_j‖² with A of both directions."""
+    graph = random_graph(4, num_nodes=12, num_edges=30, isolated=0, weighted=True).symmetrised()
+    h = torch.randn(12, 3, dtype=torch.float64)
+    adjacency = dense(graph)
+    linked = adjacency.sum(1) > 0
+    scaled = h / adjacency.sum(1).where(linked, 1).sqrt()[:, None]
+    squares = torch.cdist(scaled, scaled).square()
+    expected = (adjacency * squares).sum() / 2 / h[linked].square().sum()
+    assert dirichlet_energy(graph, h) == pytest.approx(float(expected))
+    assert dirichlet_energy(graph, -5 * h) == pytest.approx(float(expected))
+
+
+def test_a_signal_that_says_the_degree_alone_has_no_dirichlet_energy():
+    graph = random_graph(5, num_nodes=12, num_edges=30)
+    h = graph.symmetrised().degree.double().sqrt()[:, None] * torch.tensor([1.0, -2.0])
+    assert dirichlet_energy(graph, h) == pytest.approx(0, abs=1e-12)
+    assert math.isnan(dirichlet_energy(graph, torch.zeros(12, 2)))
+
+
+def test_networks_of_averages_alone_lose_their_dirichlet_energy():
+    data = load_dataset("csbm:num_nodes=60")
+    model = AKGNN(data.num_features, 8, data.num_classes, num_layers=12).eval()
+    energies = [dirichlet_energy(data.graph, h) for h in model.signals(data.x, data.graph)]
+    assert all(after < before for before, after in itertools.pairwise(energies))
+    assert energies[-1] < 0.1 * energies[0]
 
 
 def ring(num_nodes):

@@ -7,7 +7,14 @@ from akgnn.cli.main import main
 from akgnn.experiments.spec_files import read_spec
 from akgnn.experiments.store import RecordStore
 from bench_data import CARD, MACHINE, full_record
-from report_data import homophily_records, homophily_spec, write_results, write_specs
+from report_data import (
+    VARIED,
+    homophily_records,
+    homophily_spec,
+    varied_records,
+    write_results,
+    write_specs,
+)
 
 
 @pytest.fixture(scope="session")
@@ -39,6 +46,22 @@ def homophily_results(tmp_path_factory, homophily_file):
     folder = tmp_path_factory.mktemp("homophily-results")
     store = RecordStore(folder)
     for record in homophily_records(read_spec(homophily_file)):
+        store.append(record)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def varied_file(tmp_path_factory):
+    file = tmp_path_factory.mktemp("varied") / "myvaried.toml"
+    file.write_text(VARIED, encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="session")
+def varied_results(tmp_path_factory, varied_file):
+    folder = tmp_path_factory.mktemp("varied-results")
+    store = RecordStore(folder)
+    for record in varied_records(read_spec(varied_file)):
         store.append(record)
     return folder
 

@@ -13,7 +13,7 @@ from akgnn.report.tuning_page import tuning_page
 from report_data import some_search
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-PAGES = ["experiments", "run", "signed", "homophily", "speed", "tuning"]
+PAGES = ["experiments", "run", "signed", "homophily", "varied", "speed", "tuning"]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -38,6 +38,8 @@ def files(
     signed_run,
     homophily_results,
     homophily_file,
+    varied_results,
+    varied_file,
 ):
     folder = tmp_path_factory.mktemp("pages")
     html.write(experiments_page(results, spec_files), folder / "experiments.html")
@@ -45,6 +47,7 @@ def files(
     html.write(run_page(run), folder / "run.html")
     html.write(run_page(signed_run), folder / "signed.html")
     html.write(experiments_page(homophily_results, [homophily_file]), folder / "homophily.html")
+    html.write(experiments_page(varied_results, [varied_file]), folder / "varied.html")
     html.write(tuning_page(some_search()), folder / "tuning.html")
     return folder
 

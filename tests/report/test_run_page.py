@@ -107,6 +107,31 @@ def test_groups_have_a_response_each_and_one_line_a_layer(tmp_path):
     assert "layer 2, group 1" in render(page)
 
 
+def test_the_groups_of_blocks_are_a_mean_and_a_band(tmp_path):
+    small = ["hidden_channels=16", "num_layers=3", "epochs=6"]
+    changes = [word for change in small for word in ("--set", change)]
+    page = trained(tmp_path / "run", "--preset", "deep", *changes)
+    kept = json.loads((tmp_path / "run" / "run.json").read_text())["result"]
+    figure = page.drawn["figures"]["lambda"]["panels"][0]
+    groups = torch.tensor(kept["lambda_max"]).view(3, 16)
+    for name, expected in (
+        ("layers", groups.mean(1)),
+        ("low", groups.min(1).values),
+        ("high", groups.max(1).values),
+    ):
+        found = [line[kept["best_epoch"] - 1] for line in figure[name]]
+        assert found == pytest.approx(expected.tolist(), abs=2e-3)
+    text = render(page)
+    assert "means over the 16 groups of channels of a layer, and bands run from" in text
+    assert f" ({groups[0].min():.2f} to {groups[0].max():.2f})</td>" in text
+
+
+def test_many_layers_have_no_bands_that_cover_one_another(tmp_path):
+    page = trained(tmp_path / "run", "--set", "groups=2", "--set", "num_layers=7")
+    assert page.drawn["figures"]["share"]["panels"][0]["low"] == []
+    assert "means over the 2 groups of channels of a layer.</p>" in render(page)
+
+
 def test_in_and_out_neighbours_have_no_common_response(tmp_path):
     page = trained(tmp_path / "run", "--set", "normalisation=directed")
     assert page.drawn["responses"] == []

@@ -233,6 +233,14 @@ def test_layers_one_by_one():
     assert signals_said(EVEN, smoothing=(0.3, 0.12))[-1].endswith("; after the layer it is 12 %.")
 
 
+def test_of_many_layers_the_first_the_smoothest_and_the_last_are_named():
+    shares = (0.3, 0.12, 0.1, 0.09, 0.08, 0.02, 0.07, 0.06, 0.05, 0.04)
+    assert signals_said(EVEN, smoothing=shares)[-1] == (
+        "What enters the layers has 30 % of its energy in high frequencies; after layer 1 it is "
+        "12 %, after layer 5 lowest with 2 %, and after the last 4 %."
+    )
+
+
 def test_a_graph_without_edges_has_no_words():
     empty = Homophily(math.nan, math.nan, 0)
     assert signals_said(NOTHING, NOTHING, (math.nan, math.nan), empty) == []

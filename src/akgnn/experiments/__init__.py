@@ -3,7 +3,7 @@
 # The specs that come along: what the paper has, in its order, and the others by the alphabet.
 PAPER = ("table1", "ablation", "loss", "lambda", "depth", "splits")
 OTHERS = (
-    "consistency", "direction", "heterophily", "homophily", "kernels", "medium",
-    "patience", "searched",
+    "consistency", "direction", "heterophily", "homophily", "kernels", "label-rate", "medium",
+    "patience", "searched", "sensitivity-depth", "sensitivity-dropout", "sensitivity-width",
 )  # fmt: skip
 SPECS = (*PAPER, *OTHERS)

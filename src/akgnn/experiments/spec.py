@@ -9,10 +9,12 @@ from akgnn.data.catalogue import Direction, FeatureTransform, graph_name
 from akgnn.experiments.boosting import is_boosting
 from akgnn.runs.plan import RunPlan
 
-SHOWN = ["table", "loss", "lambda", "depth", "homophily"]
+SHOWN = ["table", "loss", "lambda", "depth", "homophily", "varied"]
 """How a page can show a spec."""
 # Stands in the name of a data set or of a split for the number of the draw.
 DRAW_SIGN = "#"
+SPLIT = "split"
+"""What a grid may vary beside settings."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Cell:
     """A row on one data set at one point of the grid: what several seeds are averaged over.
 
     Attributes:
-        point: The values of the settings that the spec varies.
+        point: The values of the settings that the spec varies; the split may be among them.
         template: The plan of seed 0, with the sign `#` where the draw goes.
         splits: Whether draw i also draws random split i.
         draws: The runs go round so many draws; None where each seed is a draw of its own.
@@ -96,7 +98,8 @@ class Cell:
     @property
     def changes(self) -> dict[str, Any]:
         """Everything that differs from the preset."""
-        return {**self.row.changes, **self.point}
+        settings = {name: value for name, value in self.point.items() if name != SPLIT}
+        return {**self.row.changes, **settings}
 
     def command(self, seeds: int) -> str:
         """The command line that trains the same runs, for one seed S and its draw G or for all.

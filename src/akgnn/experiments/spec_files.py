@@ -11,7 +11,7 @@ from typing import Any
 from akgnn.data.catalogue import check_dataset, check_split, generated_settings, is_random_split
 from akgnn.errors import AkgnnError, SpecError, UnknownNameError
 from akgnn.experiments import SPECS
-from akgnn.experiments.spec import DRAW_SIGN, SHOWN, Cell, Published, Row, Spec
+from akgnn.experiments.spec import DRAW_SIGN, SHOWN, SPLIT, Cell, Published, Row, Spec
 from akgnn.experiments.spec_text import NEEDED, Fields, SpecText
 from akgnn.files import read_file
 from akgnn.runs.plan import RunPlan, RunSettings
@@ -114,6 +114,8 @@ class _Reader:
         self._check_draws()
         if values["shows"] == "homophily":
             self._check_generated()
+        if values["shows"] == "varied" and len(values["vary"]) != 1:
+            raise self.text.error("shows = 'varied' needs [vary] with one setting", "shows")
         if not values["rows"]:
             raise self.text.error("a spec needs at least one [[rows]]", "rows")
         rows = [self._row(row, n, values["seeds"]) for n, row in enumerate(values["rows"])]
@@ -148,11 +150,14 @@ class _Reader:
         splits = dict.fromkeys(self.datasets, split) if isinstance(split, str) else split
         for name, text in splits.items():
             self._check_named("split", name)
-            if not isinstance(text, str):
-                raise self.text.error(f"the split of {name} must be text, got {text!r}", "split")
-            with self.text.at("split"):
-                check_split(re.sub(f"-{DRAW_SIGN}$", "-0", text))
+            self._check_split(text, f"the split of {name}")
         return splits
+
+    def _check_split(self, text: Any, what: str) -> None:
+        if not isinstance(text, str):
+            raise self.text.error(f"{what} must be text, got {text!r}", SPLIT)
+        with self.text.at(SPLIT):
+            check_split(re.sub(f"-{DRAW_SIGN}$", "-0", text))
 
     def _metrics(self, metrics: dict[str, Any]) -> Mapping[str, str]:
         for name, metric in metrics.items():
@@ -171,16 +176,21 @@ class _Reader:
         for name, choices in vary.items():
             if not (isinstance(choices, list) and choices):
                 raise self.text.error(f"{name} must be a list of values to try", name)
+        for text in vary.get(SPLIT, ()):
+            self._check_split(text, "a split to try")
+        if SPLIT in vary and self.splits:
+            raise self.text.error("either the spec has a split or its grid varies it", SPLIT)
         return [dict(zip(vary, point, strict=True)) for point in itertools.product(*vary.values())]
 
     def _check_draws(self) -> None:
         """Draws and what they are for must come together."""
-        texts = {"datasets": self.datasets, "split": self.splits.values()}
+        splits = [*self.splits.values(), *(point[SPLIT] for point in self.points if SPLIT in point)]
+        texts = {"datasets": self.datasets, SPLIT: splits}
         signed = [field for field, names in texts.items() if DRAW_SIGN in "".join(names)]
         if signed and self.draws is None:
             message = f"{DRAW_SIGN} stands for the draw, but the field 'draws' is missing"
             raise self.text.error(message, signed[0])
-        is_drawn = signed or any(map(is_random_split, self.splits.values()))
+        is_drawn = signed or any(map(is_random_split, splits))
         if self.draws is not None and not is_drawn:
             message = f"draws needs a data set or split with {DRAW_SIGN} in its name, or a random"
             raise self.text.error(f"{message} split", "draws")
@@ -262,7 +272,8 @@ class _Reader:
         ]
 
     def _cell(self, row: Row, number: int, dataset: str, point: dict[str, Any]) -> Cell:
-        split = self.splits.get(dataset)
+        split = point.get(SPLIT, self.splits.get(dataset))
+        varied = {name: value for name, value in point.items() if name != SPLIT}
         settings = RunSettings(
             dataset=dataset,
             split=split,
@@ -272,7 +283,7 @@ class _Reader:
             preset=row.preset,
         )
         try:
-            plan = RunPlan.make(settings, {**row.changes, **point})
+            plan = RunPlan.make(settings, {**row.changes, **varied})
         except AkgnnError as error:
             # The name that the message speaks of first says which line it is about.
             names = [*row.changes, *point, row.model, row.preset]

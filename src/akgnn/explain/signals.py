@@ -5,8 +5,8 @@ at every edge), the share of high-frequency energy of a signal is
 
     xᵀ L x / (2 xᵀ x)
 
-from 0 to 1, added up over the channels of x before the division. Nodes without edges have no
-frequency and are left out.
+from 0 to 1, added up over the channels of x before the division. Twice that is the Dirichlet
+energy, by which over-smoothing is measured. Nodes without edges have no frequency and are left out.
 """
 
 import math
@@ -110,6 +110,21 @@ def high_frequency_share(graph: Graph, x: Tensor | CSR, nodes: Tensor | None = N
         expected=(1 - by_chance / energy) / 2,
         num_nodes=len(linked),
     )
+
+
+def dirichlet_energy(graph: Graph, x: Tensor | CSR) -> float:
+    """The Dirichlet energy of a signal over its size, tr(Hᵀ L H) / ‖H‖², from 0 to 2.
+
+    L = I - D^-1/2 A D^-1/2, and ‖H‖² is the sum of squares. Layers that smooth too much bring it
+    close to 0: then a node's signal says its degree and no more. "A Note on Over-Smoothing for
+    Graph Neural Networks" (2020) has it without the division, which a factor on H would change.
+    NaN where `high_frequency_share`, half of it, has none.
+
+    Args:
+        graph: The graph; a directed one counts as undirected.
+        x: A signal H, dense or sparse, one row a node.
+    """
+    return 2 * high_frequency_share(graph, x).share
 
 
 def adjacency_of(graph: Graph) -> "sparse.csr_array[np.float64]":

@@ -9,6 +9,7 @@ from akgnn.experiments.spec import SHOWN, Spec, shown_name
 from akgnn.report.homophily_figure import homophily_panels
 from akgnn.report.panels import Panel, depth_panels, lambda_panels, loss_panels
 from akgnn.report.tables import point_name
+from akgnn.report.varied_figure import varied_panels
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class FigureKind:
     """How the results of a spec become a figure: its panels and a note on how to read it.
 
     `chart` says which chart of the page draws it; the page's script has one for each of `loss`,
-    `lambda`, `depth` and `homophily`.
+    `lambda`, `depth`, `homophily` and `varied`.
     """
 
     panels: Callable[[Sequence[CellResult]], Sequence[Panel]]
@@ -59,6 +60,11 @@ FIGURES: dict[str, FigureKind] = {
         "line edges say nothing about classes. The share of neighbours is the part of a node's new "
         "signal that a layer takes from them.",
         "homophily",
+    ),
+    "varied": FigureKind(
+        varied_panels,
+        "Lines are means over seeds and bands one standard deviation to each side.",
+        "varied",
     ),
 }
 

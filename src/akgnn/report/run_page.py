@@ -26,6 +26,8 @@ from akgnn.report.words import (
 from akgnn.runs.run import Run, load_run
 
 _LISTED = 12
+# Where there are more layers, the bands of their groups would cover one another.
+_MOST_BANDS = 6
 
 
 def run_page(folder: Path, data_root: Path | None = None) -> Page:
@@ -68,11 +70,12 @@ def _figures(run: Run) -> tuple[Figure, ...]:
     history = run.result.history
     if run.result.lambda_max:
         panel = _kernel_panel(run, "λ", history.lambda_max)
-        return loss, Figure("lambda", "run-lambda", "λ by epoch", _LAMBDA, (panel,))
+        about = _LAMBDA + _groups_note(panel)
+        return loss, Figure("lambda", "run-lambda", "λ by epoch", about, (panel,))
     if history.neighbour_share and run.facts.num_edges:
         panel = _kernel_panel(run, "Share of neighbours", history.neighbour_share)
-        title = "Share of neighbours by epoch"
-        return loss, Figure("share", "run-share", title, _SHARE, (panel,))
+        title, about = "Share of neighbours by epoch", _SHARE + _groups_note(panel)
+        return loss, Figure("share", "run-share", title, about, (panel,))
     return (loss,)
 
 
@@ -112,27 +115,47 @@ def _loss_panel(run: Run) -> Panel:
 
 
 def _kernel_panel(run: Run, what: str, epochs: list[list[float]]) -> Panel:
-    """λ or share of each layer by epoch; of several groups the mean."""
+    """λ or share of each layer by epoch; of several groups the mean, and a band for their range."""
     best, positions = run.result.best_epoch, positions_of(run.plan.preset.model)
     width = len(epochs[0])
     # Models of one's own may have kernels that their settings do not tell.
     fits = len(positions) == width
     names = by_layer(positions if fits else [Position(layer) for layer in range(1, width + 1)])
-    rows = [[fmean(row[k] for k in group) for group in names.values()] for row in epochs]
-    chosen = ", ".join(f"{value:.2f}" for value in rows[best - 1])
-    several = any(len(group) > 1 for group in names.values())
-    whose = "layers, mean over their groups," if several else "layers"
+    rows = [[[row[k] for k in group] for group in names.values()] for row in epochs]
+    layers = list(zip(*rows, strict=True))
+    chosen = ", ".join(map(_with_range, rows[best - 1]))
+    groups = max(map(len, names.values()))
+    whose = f"layers, mean and range of their {groups} groups," if groups > 1 else "layers"
+    banded = layers if groups > 1 and len(names) <= _MOST_BANDS else []
     return Panel(
         title="",
         summary=f"{what} of the {whose} at epoch {best}, which validation chose: {chosen}.",
         columns=("epoch", *names),
-        rows=[(f"{k + 1}", *(f"{value:.2f}" for value in rows[k])) for k in _listed(run)],
+        rows=[(f"{k + 1}", *map(_with_range, rows[k])) for k in _listed(run)],
         drawn={
-            "layers": [_short(layer) for layer in zip(*rows, strict=True)],
+            "layers": [_short(map(fmean, layer)) for layer in layers],
+            "low": [_short(map(min, layer)) for layer in banded],
+            "high": [_short(map(max, layer)) for layer in banded],
+            "groups": groups,
             "names": list(names),
             "best": best,
         },
     )
+
+
+def _with_range(values: Sequence[float]) -> str:
+    """The mean and, of several, from where to where they go."""
+    mean = f"{fmean(values):.2f}"
+    return mean if len(values) == 1 else f"{mean} ({min(values):.2f} to {max(values):.2f})"
+
+
+def _groups_note(panel: Panel) -> str:
+    """How lines of several groups of channels are to be read; empty where layers have one each."""
+    groups = panel.drawn["groups"]
+    if groups == 1:
+        return ""
+    bands = ", and bands run from the lowest to the highest" if panel.drawn["low"] else ""
+    return f" Lines are means over the {groups} groups of channels of a layer{bands}."
 
 
 def reliability_figure(bins: Sequence[ReliabilityBin]) -> Figure:

@@ -27,6 +27,8 @@ DEVIATIONS = 2
 MARGIN = 0.1
 # Fewer nodes with edges say nothing about signals.
 FEWEST_NODES = 20
+# Of more layers than this a sentence names some.
+_MOST_LISTED = 8
 # A smaller difference between sure and right, in per cent, is nothing to speak of.
 _CLOSE = 2.0
 
@@ -257,10 +259,14 @@ def _roughness(energy: EnergyShare) -> int:
 def _smoothing(smoothing: Sequence[float]) -> str:
     before, *after = (f"{100 * share:.0f}" for share in smoothing)
     each = "after the layer" if len(after) == 1 else "after each of them"
-    return (
-        f"What enters the layers has {before} % of its energy in high frequencies; {each} it is "
-        f"{_listed(after)} %."
-    )
+    found = f"{each} it is {_listed(after)} %"
+    if len(after) > _MOST_LISTED:
+        least = min(range(1, len(smoothing)), key=smoothing.__getitem__)
+        found = (
+            f"after layer 1 it is {after[0]} %, after layer {least} lowest with "
+            f"{after[least - 1]} %, and after the last {after[-1]} %"
+        )
+    return f"What enters the layers has {before} % of its energy in high frequencies; {found}."
 
 
 def reliability_words(bins: Sequence[ReliabilityBin]) -> str:

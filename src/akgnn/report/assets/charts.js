@@ -141,29 +141,25 @@
     homophily(element, panel) {
       const isShare = "layers" in panel;
       const named = isShare ? panel.layers : panel.rows;
-      const edge = (row, sign) => row.mean.map((m, k) => (m === null ? null : m + sign * row.std[k]));
-      const bands = isShare ? [] : named.flatMap((row, k) => (
-        band(row.x, edge(row, -1), edge(row, 1), `series-${1 + (k % 6)}`, 0.12)
-      ));
-      const lines = named.map((row, k) => line(
-        row.name, row.x, row.mean, `series-${1 + (k % 6)}`, DASHES[(k + Math.floor(k / 6)) % 6],
-        {
-          mode: "lines+markers",
-          marker: { symbol: MARKS[k % 6], size: isShare ? 7 : 8, color: akgnn.colour(`series-${1 + (k % 6)}`) },
-        },
-      ));
-      const low = range(named.flatMap((row) => [...edge(row, -1), ...edge(row, 1)]));
-      const scores = {
-        title: { text: panel.metric }, hoverformat: ".1f",
-        range: [Math.max(low[0], -1), Math.min(low[1], 101)],
-      };
-      akgnn.draw(element, [...bands, ...lines], akgnn.layout({
+      const bands = isShare ? [] : bandsOf(named);
+      akgnn.draw(element, [...bands, ...linesOf(named, isShare ? 7 : 8)], akgnn.layout({
         xaxis: { title: { text: "homophily" }, range: [-0.04, 1.04], dtick: 0.2 },
-        yaxis: isShare ? { ...shareAxis(element), hoverformat: ".2f" } : scores,
+        yaxis: isShare ? { ...shareAxis(element), hoverformat: ".2f" } : scoreAxis(panel.metric, named),
         shapes: panel.chance.map((x) => ({
           type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1,
           line: { color: akgnn.colour("muted"), width: 1, dash: "dot" },
         })),
+      }));
+    },
+
+    // Values of a setting stand at equal distances, whether they are numbers or names.
+    varied(element, panel) {
+      akgnn.draw(element, [...bandsOf(panel.rows), ...linesOf(panel.rows, 8)], akgnn.layout({
+        xaxis: {
+          title: { text: panel.setting }, type: "category",
+          categoryorder: "array", categoryarray: panel.values, range: [-0.2, panel.values.length - 0.8],
+        },
+        yaxis: scoreAxis(panel.metric, panel.rows),
       }));
     },
 
@@ -249,6 +245,26 @@
     },
   };
 
+  // Lines of means with marks, one a row, and bands of one deviation to each side.
+  const edge = (row, sign) => row.mean.map((m, k) => (m === null ? null : m + sign * row.std[k]));
+  const bandsOf = (rows) => rows.flatMap((row, k) => (
+    band(row.x, edge(row, -1), edge(row, 1), `series-${1 + (k % 6)}`, 0.12)
+  ));
+  const linesOf = (rows, size) => rows.map((row, k) => line(
+    row.name, row.x, row.mean, `series-${1 + (k % 6)}`, DASHES[(k + Math.floor(k / 6)) % 6],
+    {
+      mode: "lines+markers",
+      marker: { symbol: MARKS[k % 6], size, color: akgnn.colour(`series-${1 + (k % 6)}`) },
+    },
+  ));
+  function scoreAxis(metric, rows) {
+    const room = range(rows.flatMap((row) => [...edge(row, -1), ...edge(row, 1)]));
+    return {
+      title: { text: metric }, hoverformat: ".1f",
+      range: [Math.max(room[0], -1), Math.min(room[1], 101)],
+    };
+  }
+
   // A mark for each trial of a search: full where it finished, open where it was pruned.
   const trials = (panel) => ({
     x: panel.x, y: panel.y, mode: "markers",
@@ -273,24 +289,26 @@
     };
   }
 
-  // λ or the share of neighbours of each layer, with a line at the level that changes its meaning.
+  // λ or the share of neighbours of each layer, with a band where it has several groups and a line
+  // at the level that changes its meaning.
   function byEpoch(element, panel, axis, middle) {
     const x = upTo(panel.layers[0].length);
     const names = panel.names;
-    const traces = panel.layers.map((y, k) => line(
-      names[k], x, y, `series-${1 + (k % 5)}`, DASHES[k % DASHES.length],
-    ));
+    const colour = (k) => `series-${1 + (k % 5)}`;
+    const bands = panel.low.flatMap((low, k) => band(x, low, panel.high[k], colour(k), 0.12));
+    const lines = panel.layers.map((y, k) => line(names[k], x, y, colour(k), DASHES[k % DASHES.length]));
+    const scale = axis.range ?? range([...panel.layers, ...panel.low, ...panel.high].flat());
     const marked = upright(panel.best, x.length);
     const ends = panel.layers.map((y) => y[y.length - 1]);
-    const labels = names.length > 8 ? [] : apart(ends, axis.range).map((y, k) => ({
+    const labels = names.length > 8 ? [] : apart(ends, scale).map((y, k) => ({
       x: 1, xref: "paper", y, text: names[k], showarrow: false, xanchor: "left", xshift: 4,
-      font: { size: 11, color: akgnn.colour(`series-${1 + (k % 5)}`) },
+      font: { size: 11, color: akgnn.colour(colour(k)) },
     }));
     const longest = Math.max(...names.map((name) => name.length));
-    akgnn.draw(element, traces, akgnn.layout({
+    akgnn.draw(element, [...bands, ...lines], akgnn.layout({
       margin: { l: 44, r: labels.length ? 8 * longest : 12, t: 24, b: 40 },
       xaxis: { title: { text: "epoch" } },
-      yaxis: axis,
+      yaxis: { ...axis, range: scale },
       shapes: [...marked.shapes, level(middle)],
       annotations: [...marked.annotations, ...labels],
     }));
@@ -328,8 +346,7 @@
 
   // Labels at the ends of lines, moved until none covers another.
   function apart(ends, range) {
-    const scale = range ?? [Math.min(...ends), Math.max(...ends)];
-    const gap = (scale[1] - scale[0] || 1) / 14;
+    const gap = (range[1] - range[0]) / 14;
     const order = ends.map((y, k) => [y, k]).sort((a, b) => a[0] - b[0]);
     const placed = [...ends];
     let last = -Infinity;
@@ -338,7 +355,7 @@
       last = placed[k];
     }
     // Where the axis ends, back down from there.
-    let ceiling = range ? range[1] : Infinity;
+    let ceiling = range[1];
     for (const [, k] of order.reverse()) {
       placed[k] = Math.min(placed[k], ceiling);
       ceiling = placed[k] - gap;
