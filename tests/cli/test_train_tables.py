@@ -257,13 +257,28 @@ def test_own_tables_have_the_preset_that_suits_their_columns(folder, capsys):
     few = ["--set", "epochs=2", "--json"]
     for more, preset in (
         (["--preset", "mixed-columns"], "mixed-columns"),
-        (["--prepare", "plain"], "any-graph"),
         (["--preset", "any-graph"], "any-graph"),
         (["--model", "sgc"], "paper"),
         (["--preset", "paper"], "paper"),
     ):
         assert main(["train", *tables(folder), *columns(), *more, *few]) == 0
         assert json.loads(capsys.readouterr().out)["preset"] == preset
+
+
+def test_validation_chooses_where_columns_are_plain(folder, capsys):
+    few = ["--prepare", "plain", "--set", "epochs=2"]
+    assert main(["train", *tables(folder), *columns(), *few, "--json"]) == 0
+    told = capsys.readouterr()
+    assert "among any-graph, deep, deep-short, deep-long, mlp, in about" in told.err
+    assert "--preset names one directly" in told.err
+    result = json.loads(told.out)
+    losses = {(each["model"], each["preset"]): each["score"] for each in result["choice"]["tried"]}
+    assert len(losses) == 5
+    assert (result["model"], result["preset"]) == min(losses, key=losses.get)
+    assert "about_links" in result["choice"]
+    # A model that was named is the only one.
+    assert main(["train", *tables(folder), *columns(), *few, "--model", "akgnn", "--json"]) == 0
+    assert "among any-graph, deep, deep-short, deep-long, in about" in capsys.readouterr().err
 
 
 def test_validation_chooses_where_columns_are_of_several_kinds(folder, tmp_path, capsys):

@@ -163,7 +163,7 @@ def load_split(name: str, data_root: Path | str | None = None) -> Split:
             f"The published split of {name!r} was looked for in {path}, which is not there. The "
             'file of that name is in the repository "Polynormer" of "Polynormer: '
             'Polynomial-Expressive Graph Transformer in Linear Time" (Deng et al., ICLR 2024); '
-            "`data_root` or AKGNN_DATA names the folder that holds `splits`."
+            "`data_root` or AKGNN_DATA names the folder that holds the folder splits."
         )
     kinds = dict.fromkeys(("train", "valid", "test"), ("iu", 1))
     try:

@@ -87,18 +87,16 @@ class Choice:
 
     @property
     def about_links(self) -> str:
-        """A sentence where a model that sees no links is as good; empty where they help."""
-        scored = [each for each in self.tried if not each.error]
-        blind = [each for each in scored if each.plan.run.model == WITHOUT_EDGES]
-        seeing = [each for each in scored if each not in blind]
-        if not blind or not seeing:
+        """A sentence where a model that sees no links was chosen; empty where they help."""
+        seeing = [each for each in self.tried if each.plan.run.model != WITHOUT_EDGES]
+        seeing = [each for each in seeing if not each.error]
+        if self.chosen in seeing or not seeing:
             return ""
-        best_blind, best = (max(each, key=lambda t: t.val_accuracy) for each in (blind, seeing))
-        if best_blind.val_accuracy < best.val_accuracy:
-            return ""
+        best = self.score.best_of(seeing, _score)
         return (
-            f"The links do not help here: an {WITHOUT_EDGES.upper()} without them is as good on "
-            f"validation, {best_blind.val_accuracy:.1f} % against {best.val_accuracy:.1f} %."
+            f"The links do not help here: without them an {WITHOUT_EDGES.upper()} is as good, "
+            f"{self.chosen.val_accuracy:.1f} % of the validation nodes against "
+            f"{best.val_accuracy:.1f} %."
         )
 
 
