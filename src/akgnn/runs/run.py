@@ -175,7 +175,7 @@ class Run:
             data = self._named_data(dataset, data_root)
             logits, ids = predict_logits(model, data.to(place)), data.ids
         model.cpu()
-        probability = (logits.cpu() / self.result.temperature).softmax(1)
+        probability = self.result.calibration.scaled(logits.cpu()).softmax(1)
         return Predictions(self.facts.class_names, probability, _plain(ids), alone)
 
     @property
