@@ -155,8 +155,12 @@ def test_scores_that_are_not_finite_do_not_count():
 
 
 def test_equal_scores_stay_equal():
-    found = Calibration(temperature=0.5, power=0.8).scaled(torch.full((2, 3), 7.0))
-    torch.testing.assert_close(found.softmax(1), torch.full((2, 3), 1 / 3))
+    logits = torch.tensor([[7.0, 7.0, 7.0], [1.0, 2.0, 4.0]], requires_grad=True)
+    found = Calibration(temperature=0.5, power=0.8).scaled(logits)
+    torch.testing.assert_close(found[0].softmax(0), torch.full((3,), 1 / 3))
+    # Explanations take the gradient of one node, which others must not spoil.
+    found[1, 0].backward()
+    assert bool(logits.grad.isfinite().all())
 
 
 @pytest.mark.parametrize(

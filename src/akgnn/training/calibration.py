@@ -20,8 +20,8 @@ _TEMPERATURES = (0.05, 20.0)
 _POWERS = (-1.0, 0.9)
 # How far log T and p are expected to be from 0: their standard deviation before any node is seen.
 _SPREAD = 0.5
-# Smaller sizes count as this part of the typical one; where all scores are equal, any will do.
-_LEAST_RATIO, _LEAST_SIZE = 1e-6, 1e-30
+# Smaller sizes count as this; and as this part of the typical one.
+_LEAST_SIZE, _LEAST_RATIO = 1e-18, 1e-6
 # Steps of the search, halvings of one, and the gain in nats below which it ends.
 _STEPS, _HALVINGS, _GAIN = 60, 12, 1e-8
 
@@ -79,7 +79,9 @@ def _within(value: float, low: float, high: float) -> float:
 def _sizes(logits: Tensor) -> Tensor:
     """Root mean square of each node's scores around their mean."""
     scores = logits.float() if logits.element_size() < 4 else logits
-    return (scores - scores.mean(-1, keepdim=True)).square().mean(-1).sqrt()
+    variance = (scores - scores.mean(-1, keepdim=True)).square().mean(-1)
+    # The square root has no gradient at 0.
+    return variance.clamp_min(_LEAST_SIZE**2).sqrt()
 
 
 @torch.no_grad()
@@ -98,7 +100,7 @@ def calibration_of(logits: Tensor, y: Tensor) -> Calibration:
     scores, y = _usable(logits, y)
     if y.unique().numel() < 2:
         return UNCALIBRATED
-    sizes = _sizes(scores).clamp_min(_LEAST_SIZE)
+    sizes = _sizes(scores)
     typical = float(sizes.log().mean().exp())
     level = (sizes / typical).clamp_min(_LEAST_RATIO).log()
     temperature, power = _lowest(scores, y, level)
