@@ -32,20 +32,20 @@ def sizes_of(logits):
     return torch.tensor([float(row.std(correction=0)) for row in scores], dtype=torch.float64)
 
 
-def scaled_plainly(logits, temperature, power, size):
-    return torch.stack(
-        [
-            row / (temperature * (own / size) ** power)
-            for row, own in zip(logits.double(), sizes_of(logits), strict=True)
-        ]
-    )
+def probabilities(logits, temperature, power, size, share):
+    rows = [
+        (1 - share) * (row / (temperature * (own / size) ** power)).softmax(0) + share / len(row)
+        for row, own in zip(logits.double(), sizes_of(logits), strict=True)
+    ]
+    return torch.stack(rows)
 
 
-def cost(logits, y, temperature, power, size):
+def cost(logits, y, temperature, power, size, share):
     """The loss and the prior, by the formulas."""
-    scaled = scaled_plainly(logits, temperature, power, size)
-    loss = F.cross_entropy(scaled, y, reduction="sum")
-    return float(loss) + (math.log(temperature) ** 2 + power**2) / (2 * 0.5**2)
+    loss = -probabilities(logits, temperature, power, size, share)[range(len(y)), y].log().sum()
+    odds = math.log(share / (1 - share))
+    prior = (math.log(temperature) ** 2 + power**2) / (2 * 0.5**2) + (odds + 3) ** 2 / (2 * 2**2)
+    return float(loss) + prior
 
 
 @pytest.mark.parametrize("factor", [0.2, 1.0, 5.0])
@@ -53,7 +53,8 @@ def test_scores_that_are_too_large_or_small_are_put_right(factor):
     logits, y = drawn()
     found = calibration_of(factor * logits, y)
     assert found.temperature == pytest.approx(factor, rel=0.06)
-    assert found.power == pytest.approx(0, abs=0.06)
+    assert found.power == pytest.approx(0, abs=0.1)
+    assert found.uniform_share < 0.02
     loss = calibrated_loss(factor * logits, y)
     assert loss == pytest.approx(calibrated_loss(logits, y), rel=1e-4)
 
@@ -63,23 +64,26 @@ def test_sizes_that_say_nothing_are_taken_back():
     directions = F.normalize(logits - logits.mean(1, keepdim=True)) * 3
     y = directions.softmax(1).multinomial(1, generator=torch.Generator().manual_seed(0)).squeeze(1)
     noisy = of_sizes(directions)
-    assert calibration_error(noisy / calibration_of(noisy, y).temperature, y) > 5
     found = calibration_of(noisy, y)
+    assert calibration_error(noisy / found.temperature, y) > 5
     assert found.power == pytest.approx(0.9)
     assert calibration_error(found.scaled(noisy), y) < 2.5
 
 
 @pytest.mark.parametrize("size", [3, 50, 1000])
-def test_no_other_temperature_or_power_suits_better(size):
+def test_no_other_numbers_suit_better(size):
     logits, y = drawn(size=size)
     logits = of_sizes(3 * logits, spread=0.3)
     best = calibration_of(logits, y)
     assert best.size == pytest.approx(float(sizes_of(logits).log().mean().exp()))
-    least = cost(logits, y, best.temperature, best.power, best.size)
+    numbers = [best.temperature, best.power, best.size, best.uniform_share]
+    least = cost(logits, y, *numbers)
+    temperature, power, typical, share = numbers
     for factor in (0.5, 0.98, 1.02, 2):
-        assert cost(logits, y, factor * best.temperature, best.power, best.size) > least
+        assert cost(logits, y, factor * temperature, power, typical, share) > least
+        assert cost(logits, y, temperature, power, typical, factor * share) > least
     for step in (-0.3, -0.02, 0.02, 0.3):
-        assert cost(logits, y, best.temperature, best.power + step, best.size) > least
+        assert cost(logits, y, temperature, power + step, typical, share) > least
 
 
 @pytest.mark.parametrize("size", [3, 50, 1000])
@@ -96,22 +100,36 @@ def test_the_loss_is_that_of_the_best_temperature(size):
     assert calibrated_loss(logits, y) == pytest.approx(expected, abs=1e-3)
 
 
+def test_errors_of_sure_nodes_are_expected():
+    logits, y = drawn(size=2000)
+    generator = torch.Generator().manual_seed(2)
+    is_wrong = torch.rand(2000, generator=generator) < 0.1
+    anyone = torch.randint(4, (2000,), generator=generator)
+    found = calibration_of(logits, torch.where(is_wrong, anyone, y))
+    assert found.uniform_share == pytest.approx(0.1, abs=0.03)
+    assert found.temperature == pytest.approx(1, abs=0.15)
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("share", [0.0, 0.1])
 @pytest.mark.parametrize("power", [-1.0, 0.0, 0.5, 0.9])
-def test_scores_are_scaled_as_the_formula_says(power, dtype):
-    logits = of_sizes(drawn(size=50)[0]).to(dtype)
-    found = Calibration(temperature=0.7, power=power, size=1.3).scaled(logits)
-    tolerance = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 0.02}[dtype]
-    expected = scaled_plainly(logits, 0.7, power, 1.3)
-    torch.testing.assert_close(found.double(), expected, rtol=tolerance, atol=0)
+def test_probabilities_are_as_the_formula_says(power, share, dtype):
+    logits = of_sizes(drawn(size=50)[0], spread=0.3).to(dtype)
+    calibration = Calibration(temperature=0.7, power=power, size=1.3, uniform_share=share)
+    found = calibration.scaled(logits)
     assert found.dtype == dtype
-    assert torch.equal(found.argmax(1), logits.argmax(1))
+    tolerance = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 0.05}[dtype]
+    expected = probabilities(logits, 0.7, power, 1.3, share)
+    torch.testing.assert_close(found.double().softmax(1), expected, rtol=0, atol=tolerance)
+    if dtype != torch.bfloat16:
+        assert torch.equal(found.argmax(1), logits.argmax(1))
 
 
 @pytest.mark.parametrize("power", [-1.0, 0.4, 0.9])
 def test_of_two_classes_the_order_of_nodes_stays(power):
     logits, y = drawn(size=300, classes=2)
-    scaled = Calibration(temperature=3.0, power=power, size=0.2).scaled(logits.double())
+    calibration = Calibration(temperature=3.0, power=power, size=0.2, uniform_share=0.1)
+    scaled = calibration.scaled(logits.double())
     assert logits_roc_auc(scaled, y) == logits_roc_auc(logits.double(), y)
 
 
@@ -128,7 +146,8 @@ def test_corners_are_bounded():
     logits, y = drawn(size=20)
     right = F.one_hot(logits.argmax(1), 4).float().repeat(2000, 1)
     assert 0.05 <= calibration_of(0.01 * right, right.argmax(1)).temperature < 0.06
-    assert 10 < calibration_of(-1e4 * logits, logits.argmax(1)).temperature <= 20
+    # Sure of the wrong class everywhere: nothing can be told.
+    assert calibration_of(-1e4 * logits, logits.argmax(1)).uniform_share > 0.9
     assert calibration_of(torch.zeros(20, 4), y).temperature == pytest.approx(1)
 
 
@@ -170,6 +189,8 @@ def test_equal_scores_stay_equal():
         {"temperature": math.nan},
         {"power": 1.0},
         {"power": math.inf},
+        {"uniform_share": -0.1},
+        {"uniform_share": 1.1},
         {"size": 0.0},
         {"size": math.nan},
     ],

@@ -302,6 +302,7 @@ def test_a_score_of_somebody_elses_metric_is_kept():
         {"temperature": 0.0},
         {"temperature_power": 1.5},
         {"typical_size": -1.0},
+        {"uniform_share": 2.0},
     ],
     ids=str,
 )

@@ -204,7 +204,7 @@ def insight_of(
     Args:
         model: In evaluation mode.
         data: The data that it was trained on.
-        calibration: What class scores are divided by before they become probabilities.
+        calibration: How class scores become probabilities.
         top: How many doubtful labels to list of nodes held out, and of training nodes.
     """
     logits = predict_logits(model, data)

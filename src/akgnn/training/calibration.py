@@ -1,10 +1,12 @@
-"""Calibration: class scores scaled node by node, so that probabilities can be believed.
+"""Calibration: class scores changed node by node, so that probabilities can be believed.
 
-It is the temperature scaling of "On Calibration of Modern Neural Networks" (ICML 2017), with a
-temperature that grows or falls with the size of a node's scores. It changes no prediction.
+It begins with the temperature scaling of "On Calibration of Modern Neural Networks" (ICML 2017).
+The temperature grows or falls with the size of a node's scores, and no class is ruled out for
+good. It changes no prediction.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -18,18 +20,20 @@ from akgnn.graph import Graph
 _TEMPERATURES = (0.05, 20.0)
 # Least and most of p. From 1 on larger scores would make a node less sure.
 _POWERS = (-1.0, 0.9)
-# How far log T and p are expected to be from 0: their standard deviation before any node is seen.
-_SPREAD = 0.5
+# What log T, p and the log-odds of ε are expected to be before any node is seen, and their
+# standard deviations. Chosen by cross-validation within validation nodes (docs/seeing-why.md).
+_EXPECTED, _SPREAD = (0.0, 0.0, -3.0), (0.5, 0.5, 2.0)
 # Smaller sizes count as this; and as this part of the typical one.
 _LEAST_SIZE, _LEAST_RATIO = 1e-18, 1e-6
-# Steps of the search, halvings of one, and the gain in nats below which it ends.
-_STEPS, _HALVINGS, _GAIN = 60, 12, 1e-8
+# More nodes than these do not change three numbers.
+_MOST_NODES = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """What class scores are divided by before they become probabilities.
+    """How class scores become probabilities.
 
+        probability of class c = (1 - ε) softmax(z_i / T_i)_c + ε / number of classes
         T_i = T (s_i / s)^p,   s_i² = the mean over classes of (z_ic - mean of z_i)²
 
     where z_i are the scores of node i. With p = 0 all nodes have the temperature T; with p = 1 the
@@ -39,7 +43,8 @@ class Calibration:
     Attributes:
         temperature: T, that of a node of typical size; 1 leaves scores as they are.
         power: p.
-        size: s, the typical size: the geometric mean over the nodes that chose T and p.
+        size: s, the typical size: the geometric mean over the nodes that chose the rest.
+        uniform_share: ε, how often any class is as likely as another.
 
     Raises:
         ValueError: A number is out of its range.
@@ -48,9 +53,10 @@ class Calibration:
     temperature: float = 1.0
     power: float = 0.0
     size: float = 1.0
+    uniform_share: float = 0.0
 
     def __post_init__(self) -> None:
-        ranges = {"temperature": _TEMPERATURES, "power": _POWERS}
+        ranges = {"temperature": _TEMPERATURES, "power": _POWERS, "uniform_share": (0.0, 1.0)}
         for name, (low, high) in ranges.items():
             value = getattr(self, name)
             if not low <= value <= high:
@@ -60,20 +66,18 @@ class Calibration:
 
     def scaled(self, logits: Tensor) -> Tensor:
         """The scores whose softmax are the probabilities, of class scores (nodes, classes)."""
-        if self.power == 0:
-            return logits / self.temperature
-        ratio = (_sizes(logits) / self.size).clamp_min(_LEAST_RATIO)
-        # A class of no probability at all has the score -inf, and tells no size.
-        ratio = torch.where(ratio.isfinite(), ratio, 1)
-        return logits / (self.temperature * ratio**self.power).to(logits.dtype).unsqueeze(-1)
+        temperature: Tensor | float = self.temperature
+        if self.power != 0:
+            ratio = (_sizes(logits) / self.size).clamp_min(_LEAST_RATIO)
+            # A class of no probability at all has the score -inf, and tells no size.
+            ratio = torch.where(ratio.isfinite(), ratio, 1)
+            temperature = (temperature * ratio**self.power).to(logits.dtype).unsqueeze(-1)
+        scores = logits / temperature
+        return _mixed(scores, self.uniform_share) if self.uniform_share else scores
 
 
 UNCALIBRATED = Calibration()
 """Leaves class scores as they are."""
-
-
-def _within(value: float, low: float, high: float) -> float:
-    return min(max(value, low), high)
 
 
 def _sizes(logits: Tensor) -> Tensor:
@@ -84,13 +88,18 @@ def _sizes(logits: Tensor) -> Tensor:
     return variance.clamp_min(_LEAST_SIZE**2).sqrt()
 
 
+def _mixed(scores: Tensor, share: Tensor | float) -> Tensor:
+    """Logarithms of the probabilities, of which such a share is the same for all classes."""
+    return ((1 - share) * scores.softmax(-1) + share / scores.size(-1)).log()
+
+
 @torch.no_grad()
 def calibration_of(logits: Tensor, y: Tensor) -> Calibration:
     """The calibration that suits these nodes best.
 
-    Their loss is lowest, with a prior: log T and p are expected around 0, so that few nodes that
-    all happen to be right do not make everything certain. Hundreds of nodes outweigh it. Nodes of
-    fewer than two classes cannot tell anything; then scores stay as they are.
+    Their loss is lowest, with a prior: T is expected around 1, p around 0 and ε around 0.05, so
+    that few nodes that all happen to be right do not make everything certain. Hundreds of nodes
+    outweigh it. Nodes of fewer than two classes cannot tell anything; then scores stay as they are.
 
     Args:
         logits: Class scores, shape (nodes, classes). Nodes with one that is not finite do not
@@ -103,65 +112,73 @@ def calibration_of(logits: Tensor, y: Tensor) -> Calibration:
     sizes = _sizes(scores)
     typical = float(sizes.log().mean().exp())
     level = (sizes / typical).clamp_min(_LEAST_RATIO).log()
-    temperature, power = _lowest(scores, y, level)
-    return Calibration(temperature=temperature, power=power, size=typical)
+
+    def calibrated(numbers: Tensor) -> Tensor:
+        log_temperature, power, odds = _bounded(numbers)
+        scaled = scores * (-log_temperature - power * level).exp().unsqueeze(1)
+        return _mixed(scaled, odds.sigmoid())
+
+    log_temperature, power, odds = _lowest(calibrated, y, 3)
+    return Calibration(
+        temperature=_within(math.exp(log_temperature), _TEMPERATURES),
+        power=power,
+        size=typical,
+        uniform_share=1 / (1 + math.exp(-odds)),
+    )
 
 
 @torch.no_grad()
 def calibrated_loss(logits: Tensor, y: Tensor) -> float:
     """The cross-entropy of these nodes at the one temperature that suits them best."""
-    scores, y = _usable(logits, y)
-    if y.unique().numel() < 2:
-        return float(F.cross_entropy(scores, y))
-    temperature, _ = _lowest(scores, y, torch.zeros_like(scores[:, 0]))
-    return float(F.cross_entropy(scores / temperature, y))
+    scores, classes = _usable(logits, y)
+    temperature = 1.0
+    if classes.unique().numel() >= 2:
+        (found,) = _lowest(lambda numbers: scores * (-_bounded(numbers)[0]).exp(), classes, 1)
+        temperature = _within(math.exp(found), _TEMPERATURES)
+    return float(F.cross_entropy(logits.double() / temperature, y))
 
 
 def _usable(logits: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    is_finite = logits.isfinite().all(1)
-    return logits[is_finite].double(), y[is_finite]
+    """The nodes whose scores are numbers, or as many of them as are needed."""
+    nodes = logits.isfinite().all(1).nonzero().squeeze(1)
+    nodes = nodes[:: max(1, -(-nodes.numel() // _MOST_NODES))]
+    return logits[nodes].double(), y[nodes]
 
 
-def _lowest(scores: Tensor, y: Tensor, level: Tensor) -> tuple[float, float]:
-    """The T and the p at which z_i / exp(log T + p · level_i) have the lowest loss with prior.
+def _bounded(numbers: Tensor) -> Tensor:
+    """The numbers of `_lowest`, T and p within their bounds."""
+    ranges = ([math.log(value) for value in _TEMPERATURES], _POWERS, (-30.0, 30.0))
+    low, high = numbers.new_tensor(ranges[: len(numbers)]).T
+    return numbers.clamp(low, high)
 
-    Found by Fisher scoring: Newton's method with the curvature that is expected of calibrated
-    scores, whose steps are halved until the loss falls.
+
+def _within(value: float, bounds: tuple[float, float]) -> float:
+    return min(max(value, bounds[0]), bounds[1])
+
+
+def _lowest(calibrated: Callable[[Tensor], Tensor], y: Tensor, count: int) -> list[float]:
+    """Where the loss with the prior is lowest: log T and, if asked for, p and the log-odds of ε.
+
+    Args:
+        calibrated: Scores of all nodes at such numbers.
+        y: The true classes.
+        count: How many of the three there are.
     """
-    factors = torch.stack([torch.ones_like(level), level], 1)
+    expected = torch.tensor(_EXPECTED[:count], dtype=torch.float64, device=y.device)
+    spread = expected.new_tensor(_SPREAD[:count])
+    numbers = expected.clone().requires_grad_()
+    optimizer = torch.optim.LBFGS([numbers], max_iter=100, line_search_fn="strong_wolfe")
 
-    def cost(numbers: Tensor) -> tuple[float, Tensor]:
-        scaled = scores * (factors @ -numbers).exp().unsqueeze(1)
-        prior = numbers.square().sum() / (2 * _SPREAD**2)
-        return float(F.cross_entropy(scaled, y, reduction="sum") + prior), scaled
+    def cost() -> Tensor:
+        optimizer.zero_grad()
+        prior = ((numbers - expected) / spread).square().sum() / 2
+        loss = F.cross_entropy(calibrated(numbers), y) + prior / y.numel()
+        loss.backward()
+        return loss
 
-    numbers = factors.new_zeros(2)
-    least, scaled = cost(numbers)
-    for _ in range(_STEPS):
-        step = _scoring_step(scaled, y, factors, numbers)
-        for halving in range(_HALVINGS):
-            there = numbers - step / 2**halving
-            found, scaled_there = cost(there)
-            if found < least - _GAIN:
-                break
-        else:
-            break
-        numbers, least, scaled = there, found, scaled_there
-    log_temperature, power = numbers.tolist()
-    return _within(math.exp(log_temperature), *_TEMPERATURES), _within(power, *_POWERS)
-
-
-def _scoring_step(scaled: Tensor, y: Tensor, factors: Tensor, numbers: Tensor) -> Tensor:
-    """The slope of the loss and the prior, divided by their expected curvature."""
-    p = scaled.softmax(1)
-    expected = (p * scaled).sum(1)
-    variance = (p * (scaled - expected.unsqueeze(1)).square()).sum(1)
-    own = scaled.gather(1, y.unsqueeze(1)).squeeze(1)
-    slope = factors.T @ (own - expected) + numbers / _SPREAD**2
-    curvature = factors.T @ (variance.unsqueeze(1) * factors)
-    curvature.diagonal().add_(1 / _SPREAD**2)
-    step: Tensor = torch.linalg.solve(curvature, slope)
-    return step
+    with torch.enable_grad():
+        optimizer.step(cost)
+    return _bounded(numbers.detach()).tolist()
 
 
 class Calibrated(nn.Module):
@@ -169,7 +186,7 @@ class Calibrated(nn.Module):
 
     Args:
         model: The model.
-        calibration: What its scores are divided by, such as `FitResult.calibration`.
+        calibration: How they become probabilities, such as `FitResult.calibration`.
     """
 
     def __init__(self, model: nn.Module, calibration: Calibration) -> None:

@@ -50,9 +50,8 @@ class FitResult:
             empty for models without adaptive kernels.
         restarts: The initial values that were tried, where there were several.
         history: Every epoch; of several restarts those of the best.
-        calibration: What class scores are divided by before they become probabilities, so that the
-            loss on validation nodes is lowest. Log loss and calibration error are of those
-            probabilities.
+        calibration: How class scores become probabilities, so that the loss on validation nodes is
+            lowest. Log loss and calibration error are of those probabilities.
     """
 
     scores: Mapping[str, float]
@@ -95,13 +94,14 @@ class FitResult:
             "temperature": self.calibration.temperature,
             "temperature_power": self.calibration.power,
             "typical_size": self.calibration.size,
+            "uniform_share": self.calibration.uniform_share,
         }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], history: History) -> "FitResult":
         """The result that `to_dict` wrote; a `ValueError` or `KeyError` if it does not fit."""
         lists = ("lambda_max", "neighbour_share", "starts")
-        calibration = {"temperature": 1.0, "temperature_power": 0.0, "typical_size": 1.0}
+        calibration = ("temperature", "temperature_power", "typical_size", "uniform_share")
         others = ("best_epoch", "epochs", "seconds", *lists, *calibration)
         # Runs from before there were some of the scores do not have them.
         scores = dict.fromkeys(_score_names(), math.nan)
@@ -114,9 +114,9 @@ class FitResult:
         }
         numbers = tuple[float, ...]
         # Runs from before probabilities were calibrated have them as they were.
-        temperature, power, size = (
+        temperature, power, size, share = (
             from_json(float, content.get(name, default), name)
-            for name, default in calibration.items()
+            for name, default in zip(calibration, (1.0, 0.0, 1.0, 0.0), strict=True)
         )
         return cls(
             scores,
@@ -127,7 +127,7 @@ class FitResult:
             from_json(numbers, content.get("neighbour_share", []), "neighbour_share"),
             from_json(tuple[RestartResult, ...], content.get("starts", []), "starts"),
             history,
-            Calibration(temperature=temperature, power=power, size=size),
+            Calibration(temperature=temperature, power=power, size=size, uniform_share=share),
         )
 
 
