@@ -1,3 +1,4 @@
+import copy
 import hashlib
 import json
 import os
@@ -5,6 +6,7 @@ import random
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -22,6 +24,7 @@ from akgnn.runs.folder import RUN_FILE, RunFolder
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.runs.run import EXTRA_TENSORS, load_run
 from akgnn.runs.train import train_run
+from akgnn.training.calibration import UNCALIBRATED
 
 # More mutations than one run of the tests has time for.
 MUTATIONS = int(os.environ.get("AKGNN_MUTATIONS", "300"))
@@ -454,9 +457,10 @@ def test_an_estimator_from_before_is_read_and_replaced(one, tmp_path):
     write_old(tmp_path / "old", fitted)
     old = AKGNNClassifier.load(tmp_path / "old")
     # That version did not calibrate probabilities.
-    raised = fitted.predict_proba(x) ** fitted.fitted_.run.result.temperature
-    plain = raised / raised.sum(1, keepdims=True)
-    np.testing.assert_allclose(old.predict_proba(x), plain, rtol=1e-6)
+    result = replace(fitted.fitted_.run.result, calibration=UNCALIBRATED)
+    plain = copy.copy(fitted)
+    plain.set_fitted(replace(fitted.fitted_, run=replace(fitted.fitted_.run, result=result)))
+    np.testing.assert_allclose(old.predict_proba(x), plain.predict_proba(x), rtol=1e-6)
     assert old.get_params() == fitted.get_params()
     assert old.classes_.tolist() == fitted.classes_.tolist()
     assert old.feature_names_in_.tolist() == list("abcd")

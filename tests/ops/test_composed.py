@@ -120,3 +120,23 @@ def test_both_ways_of_replicas_are_those_of_each():
         own = [weight[number] for weight in weights]
         alone = adaptive_propagate(graph, h[number], *own, normalisation="row")
         torch.testing.assert_close(out[number], alone)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("own", "neighbours"), [(4, 1), (1, 3), (4, 6), (6, 4), (12, 2), (3, 3)])
+def test_groups_of_each_weight_may_differ(form, own, neighbours):
+    generator = torch.Generator().manual_seed(12)
+    graph = random_graph(12)
+    shape = (graph.num_nodes, 12)
+    h, grad = (torch.randn(shape, generator=generator, dtype=torch.float64) for _ in range(2))
+    a = torch.rand(own, generator=generator, dtype=torch.float64)
+    w = torch.randn(neighbours, generator=generator, dtype=torch.float64)
+
+    def by_channel(graph, h, a, w, *, normalisation):
+        rows = (x.repeat_interleave(12 // len(x)) for x in (a, w))
+        return adaptive_propagate_reference(graph, h, *rows, normalisation=normalisation)
+
+    found = with_gradients(adaptive_propagate, graph, h, a, w, form, grad)
+    expected = with_gradients(by_channel, graph, h, a, w, form, grad)
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other)

@@ -64,7 +64,7 @@ def test_its_probabilities_are_the_mean_of_runs_of_these_seeds(kind):
         run.result.to_dict() | {"seconds": 0} for run in runs
     ]
     mean = torch.stack([probability(run) for run in runs]).mean(0)
-    calibrated = (mean.log() / ensemble.result.temperature).softmax(1)
+    calibrated = ensemble.result.calibration.scaled(mean.log()).softmax(1)
     assert torch.allclose(probability(ensemble), calibrated, atol=1e-6)
     assert set(count.epochs) == {0, 1, 2}
     assert ensemble.member_accuracy == pytest.approx(
@@ -200,4 +200,4 @@ def test_label_inputs_of_its_own_nodes_are_hidden_from_every_member():
     shown = run.model(data.x, data.graph)[train]
     assert not torch.allclose(hidden, shown)
     found = probability(run)[train]
-    assert torch.allclose(found, (hidden / run.result.temperature).softmax(1))
+    assert torch.allclose(found, run.result.calibration.scaled(hidden).softmax(1))

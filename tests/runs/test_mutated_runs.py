@@ -43,7 +43,7 @@ def answer(folder, data):
     run = load_run(folder)
     with torch.no_grad():
         logits = run.model(data.x, data.graph)
-    return list(run.facts.class_names), (logits / run.result.temperature).softmax(1)
+    return list(run.facts.class_names), run.result.calibration.scaled(logits).softmax(1)
 
 
 def test_a_run_answers_the_same_or_is_refused_whatever_was_done_to_it(run, tmp_path):

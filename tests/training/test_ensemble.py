@@ -8,6 +8,7 @@ from torch import nn
 from akgnn.data.catalogue import load_dataset
 from akgnn.errors import DataError, SettingsError
 from akgnn.models.registry import build_model, find_model
+from akgnn.training.calibration import UNCALIBRATED, Calibration
 from akgnn.training.ensemble import Ensemble, ensemble_result, first_member
 from akgnn.training.fit import fit
 from akgnn.training.metrics import METRICS
@@ -32,7 +33,8 @@ def fixed(*shape, number=3):
 
 
 def answer(models, temperatures):
-    return Ensemble(models, temperatures)(DATA.x, DATA.graph)
+    calibrations = [Calibration(temperature=value) for value in temperatures]
+    return Ensemble(models, calibrations)(DATA.x, DATA.graph)
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +46,10 @@ def trained():
         model = build_model("gcn", find_model("gcn").settings(), *sizes, seed=seed)
         results.append(fit(model, DATA, TrainSettings(epochs=20), seed=seed))
         models.append(model)
-    return Ensemble(models, [result.temperature for result in results]).eval(), results
+    return Ensemble(models, [result.calibration for result in results]).eval(), results
 
 
-def test_it_is_the_mean_of_the_probabilities_each_at_its_temperature():
+def test_it_is_the_mean_of_the_probabilities_each_calibrated():
     models, temperatures = fixed(5, 4), [0.5, 1.0, 3.0]
     wanted = sum(
         (model.scores / temperature).softmax(1)
@@ -80,10 +82,10 @@ def test_members_of_other_classes_are_refused():
         answer([*fixed(5, 4), *fixed(5, 1)], [1.0] * 6)
 
 
-@pytest.mark.parametrize(("models", "temperatures"), [(0, 0), (2, 1)])
-def test_every_member_needs_a_temperature(models, temperatures):
-    with pytest.raises(SettingsError, match=f"got {models} models and {temperatures} temp"):
-        Ensemble(fixed(5, 4, number=models), [1.0] * temperatures)
+@pytest.mark.parametrize(("models", "calibrations"), [(0, 0), (2, 1)])
+def test_every_member_needs_a_calibration(models, calibrations):
+    with pytest.raises(SettingsError, match=f"got {models} models and {calibrations} calib"):
+        Ensemble(fixed(5, 4, number=models), [UNCALIBRATED] * calibrations)
 
 
 def test_the_first_member_is_found_and_a_model_is_its_own(trained):
@@ -98,9 +100,9 @@ def test_its_scores_are_those_of_the_mean_at_a_temperature_of_its_own(trained):
     found = ensemble_result(ensemble, DATA, results)
     assert list(found.scores) == list(results[0].scores)
     logits, test, val = ensemble(DATA.x, DATA.graph).detach(), DATA.split.test, DATA.split.val
-    calibrated = logits / found.temperature
+    calibrated = found.calibration.scaled(logits)
     assert found.test_log_loss == METRICS["log_loss"].function(calibrated[test], DATA.y[test])
-    # As without a temperature, which a prior keeps near 1 and which never makes it worse.
+    # As it is before it is calibrated, which a prior keeps near that and never makes worse.
     assert found.val_loss == METRICS["log_loss"].function(logits[val], DATA.y[val])
     assert found.val_log_loss < found.val_loss
     assert found.seconds == pytest.approx(math.fsum(result.seconds for result in results))
@@ -112,7 +114,7 @@ def test_test_labels_choose_nothing(trained):
     y = DATA.y.clone()
     y[DATA.split.test] = (y[DATA.split.test] + 1) % DATA.num_classes
     one, other = (ensemble_result(ensemble, data, results) for data in (DATA, replace(DATA, y=y)))
-    assert one.temperature == other.temperature
+    assert one.calibration == other.calibration
     assert one.val_log_loss == other.val_log_loss
     assert one.test_accuracy != other.test_accuracy
 
@@ -123,4 +125,5 @@ def test_validation_nodes_of_one_class_leave_the_temperature():
     data = replace(DATA, split=split)
     model = build_model("mlp", find_model("mlp").settings(), data.num_features, data.num_classes)
     result = fit(model, data, TrainSettings(epochs=2))
-    assert ensemble_result(Ensemble([model], [1.0]).eval(), data, [result]).temperature == 1
+    found = ensemble_result(Ensemble([model], [UNCALIBRATED]).eval(), data, [result])
+    assert found.calibration == UNCALIBRATED

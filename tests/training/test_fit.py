@@ -8,7 +8,7 @@ from akgnn.data.catalogue import load_dataset
 from akgnn.data.splits import Split
 from akgnn.errors import DivergedError, SettingsError
 from akgnn.models.akgnn import AKGNN
-from akgnn.training.calibration import temperature_of
+from akgnn.training.calibration import UNCALIBRATED, Calibration, calibration_of
 from akgnn.training.callbacks import Callback
 from akgnn.training.fit import FitResult, fit
 from akgnn.training.history import History
@@ -245,12 +245,13 @@ def test_a_result_has_every_metric_of_test_and_validation_nodes():
     for part in ("test", "val"):
         nodes = getattr(DATA.split, part)
         for name, metric in METRICS.items():
-            scale = result.temperature if metric.of_probabilities else 1.0
-            expected = metric.function(logits[nodes] / scale, DATA.y[nodes])
+            used = result.calibration if metric.of_probabilities else UNCALIBRATED
+            expected = metric.function(used.scaled(logits[nodes]), DATA.y[nodes])
             assert result.scores[f"{part}_{name}"] == pytest.approx(expected, rel=1e-6), name
             assert getattr(result, f"{part}_{name}") == result.scores[f"{part}_{name}"]
     val = DATA.split.val
-    assert result.temperature == temperature_of(logits[val], DATA.y[val]) != 1
+    assert result.calibration == calibration_of(logits[val], DATA.y[val]) != UNCALIBRATED
+    assert result.temperature == result.calibration.temperature
     assert set(result.metrics) == {*result.scores, "best_epoch", "epochs"}
     assert {"test_macro_f1", "val_loss"} <= set(dir(result))
     with pytest.raises(AttributeError, match="no 'test_f2'; its scores are test_accuracy"):
@@ -278,6 +279,14 @@ def test_scores_that_a_record_has_not_are_not_numbers():
     assert (result.neighbour_share, result.restarts) == ((), ())
 
 
+def test_a_record_with_a_temperature_alone_has_it_for_all_nodes():
+    assert FitResult.from_dict(written(), History()).calibration == UNCALIBRATED
+    result = FitResult.from_dict(written(temperature=0.67), History())
+    assert result.calibration == Calibration(temperature=0.67)
+    assert "temperature" not in result.scores
+    assert "temperature_power" not in FitResult.from_dict(result.to_dict(), History()).scores
+
+
 def test_a_score_of_somebody_elses_metric_is_kept():
     result = FitResult.from_dict(written(test_f2=12.5), History())
     assert result.test_f2 == result.to_dict()["test_f2"] == 12.5
@@ -285,7 +294,16 @@ def test_a_score_of_somebody_elses_metric_is_kept():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"epochs": 1.5}, {"test_accuracy": "high"}, {"lambda_max": 2.0}, {"starts": [{"start": "1"}]}],
+    [
+        {"epochs": 1.5},
+        {"test_accuracy": "high"},
+        {"lambda_max": 2.0},
+        {"starts": [{"start": "1"}]},
+        {"temperature": 0.0},
+        {"temperature_power": 1.5},
+        {"typical_size": -1.0},
+        {"uniform_share": 2.0},
+    ],
     ids=str,
 )
 def test_a_result_of_other_types_is_refused(wrong):

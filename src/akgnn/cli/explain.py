@@ -39,7 +39,7 @@ def explain(
     place = choose_device(device)
     loaded = load_run(run)
     data = loaded.data(data_root)
-    model = Calibrated(loaded.model, loaded.result.temperature).to(place).eval()
+    model = Calibrated(loaded.model, loaded.result.calibration).to(place).eval()
     found = explain_node(model, data.to(place), find_node(node, data), top=top)
     if as_json:
         content = found.to_dict()

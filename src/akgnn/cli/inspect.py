@@ -46,8 +46,8 @@ def inspect(
     data, missing = _data_of(loaded, data_root)
     learned = learned_kernels(loaded, model, data)
     kernels = learned.kernels
-    temperature = loaded.result.temperature
-    insight = None if data is None else insight_of(model, data, temperature=temperature)
+    calibration = loaded.result.calibration
+    insight = None if data is None else insight_of(model, data, calibration=calibration)
     words = [*learned.words]
     if insight is not None:
         words += signal_words(insight.signals, insight.smoothing)

@@ -241,8 +241,8 @@ class AKGNNClassifier(
     def predict_proba(self, X: Any, graph: Any = None) -> NDArray[np.float64]:  # noqa: N803
         """The probability of every class, a column each in the order of `classes_`."""
         logits = self._ask("forward", X, graph)
-        temperature = self.fitted_.run.result.temperature
-        return cast(NDArray[np.float64], (logits / temperature).softmax(1).numpy())
+        calibration = self.fitted_.run.result.calibration
+        return cast(NDArray[np.float64], calibration.scaled(logits).softmax(1).numpy())
 
     def transform(self, X: Any, graph: Any = None) -> NDArray[np.float64]:  # noqa: N803
         """The embedding of every row: what the classifier on top of the network sees."""

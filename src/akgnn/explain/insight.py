@@ -11,6 +11,7 @@ from akgnn.data.node_data import NodeData
 from akgnn.explain.nodes import NodeFacts, facts_of, neighbours_of
 from akgnn.explain.signals import Signals, high_frequency_share, signals_of
 from akgnn.models.adaptive_network import AdaptiveNetwork
+from akgnn.training.calibration import UNCALIBRATED, Calibration
 from akgnn.training.ensemble import first_member
 from akgnn.training.fit import predict_logits
 from akgnn.training.metrics import CALIBRATION_BINS, confusion_matrix
@@ -198,18 +199,18 @@ class Insight:
 
 @torch.no_grad()
 def insight_of(
-    model: nn.Module, data: NodeData, *, temperature: float = 1.0, top: int = 10
+    model: nn.Module, data: NodeData, *, calibration: Calibration = UNCALIBRATED, top: int = 10
 ) -> Insight:
     """Look at a trained model.
 
     Args:
         model: In evaluation mode.
         data: The data that it was trained on.
-        temperature: What class scores are divided by before they become probabilities.
+        calibration: How class scores become probabilities.
         top: How many doubtful labels to list of nodes held out, and of training nodes.
     """
     logits = predict_logits(model, data)
-    probability, nodes = (logits / temperature).softmax(1), data.split.test
+    probability, nodes = calibration.scaled(logits).softmax(1), data.split.test
     y = data.y[nodes]
     table = confusion_matrix(logits[nodes].argmax(1), y, data.num_classes)
     has_test = nodes.numel() > 0

@@ -75,7 +75,7 @@ def adaptive_propagate(
         from akgnn.ops.fused import fused_chain
 
         return fused_chain(graph, h, [weights], groups, normalisation)
-    return composed_step(graph, h, normalisation, *(spread(w, h.size(-1)) for w in weights))
+    return composed_step(graph, h, normalisation, *weights)
 
 
 def neighbour_mean(graph: Graph, h: Tensor) -> Tensor:

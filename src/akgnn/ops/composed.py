@@ -3,6 +3,7 @@
 It runs on any device and in any precision; see `akgnn.ops.adaptive` for the formulas.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -14,7 +15,7 @@ from torch.autograd.function import once_differentiable
 
 from akgnn.csr import CSR
 from akgnn.graph import Graph
-from akgnn.ops.inputs import Normalisation, Weight
+from akgnn.ops.inputs import Normalisation, Weight, num_groups, spread
 from akgnn.ops.products import matmul
 
 # Numbers in a block whose products stay in the CPU's cache; 2 to 3 times as fast on large
@@ -28,8 +29,14 @@ MOST_ENTRIES_KEPT = 2**22
 def composed_step(
     graph: Graph, h: Tensor, form: Normalisation, self_weight: Weight, *weights: Weight
 ) -> Tensor:
-    """One step; the weights are those of in-neighbours and, if given, of out-neighbours."""
-    out: Tensor = _ComposedStep.apply(graph, h, form, self_weight, *weights)
+    """One step; the weights are those of in-neighbours and, if given, of out-neighbours.
+
+    A weight is one number, or one for each of several equal groups of channels.
+    """
+    by_channel = (spread(weight, h.size(-1)) for weight in (self_weight, *weights))
+    # Parts of the channels in which no weight changes.
+    groups = math.lcm(*(num_groups(weight) for weight in (self_weight, *weights)))
+    out: Tensor = _ComposedStep.apply(graph, h, form, groups, *by_channel)
     return out
 
 
@@ -70,7 +77,7 @@ class _Kernel:
 
     Attributes:
         directions: The in-neighbours, and the out-neighbours where they count too.
-        inverse: 1 / c; 0 where c = 0, and for isolated nodes.
+        inverse: 1 / c; 0 where c = 0, and for isolated nodes. One a group, not one per channel.
         own: What a node keeps of itself, a / c; 1 where c = 0, and for isolated nodes.
         left: Scales the sum over neighbours.
         right: Scales a signal before it is summed; None for 1.
@@ -84,12 +91,15 @@ class _Kernel:
 
     @classmethod
     def build(
-        cls, graph: Graph, h: Tensor, form: Normalisation, a: Weight, *weights: Weight
+        cls, graph: Graph, h: Tensor, form: Normalisation, groups: int, *by_channel: Weight
     ) -> "_Kernel":
         # Powers of degrees and sums over nodes need more digits than bfloat16 has.
         dtype = torch.float64 if h.dtype == torch.float64 else torch.float32
 
-        def copied(weight: Weight) -> Weight:
+        def of_group(weight: Weight) -> Weight:
+            # Scalings are made once a group: of sixteen groups that is far less than of channels.
+            if isinstance(weight, Tensor) and num_groups(weight) > 1:
+                weight = weight[..., :: h.size(-1) // groups]
             # A weight that is changed in place later must not change the backward pass.
             if isinstance(weight, Tensor):
                 row = _row_of(weight.to(dtype, copy=True), h)
@@ -98,13 +108,14 @@ class _Kernel:
 
         def direction(graph: Graph, weight: Weight) -> _Direction:
             degree = graph.degree.to(dtype).unsqueeze(1)
-            return _Direction(graph.adjacency, graph.transpose.adjacency, degree, copied(weight))
+            return _Direction(graph.adjacency, graph.transpose.adjacency, degree, of_group(weight))
 
+        a, *weights = by_channel
         sides = (graph, graph.transpose) if len(weights) > 1 else (graph,)
         directions = tuple(
             direction(side, weight) for side, weight in zip(sides, weights, strict=True)
         )
-        a = copied(a)
+        a = of_group(a)
         c = a + reduce(torch.add, (direction.size for direction in directions))
         # An isolated node keeps its signal whatever a is. Left to the formula, its share of the
         # gradient of a would be a difference of two numbers of the size of 1 / a.
@@ -113,8 +124,9 @@ class _Kernel:
         connected = ~((c <= 0) | (degree == 0))
         inverse = torch.where(connected, 1 / c, 0)
         own = torch.where(connected, a * inverse, 1)
-        left = inverse.sqrt() if form == "sym" else inverse
-        return cls(directions, inverse, own, left, left if form == "sym" else None)
+        left = _by_channel(inverse.sqrt() if form == "sym" else inverse, h)
+        right = left if form == "sym" else None
+        return cls(directions, inverse, _by_channel(own, h), left, right)
 
     def sum_neighbours(self, h: Tensor, *, transposed: bool = False) -> list[Tensor]:
         """The neighbours' part of each direction, without its weight; or with the transposes."""
@@ -143,12 +155,22 @@ class _Kernel:
     def add_own(self, neighbours: list[Tensor], h: Tensor) -> Tensor:
         """Turn the neighbours' parts, in place, into the whole step."""
         for direction, part in zip(self.directions, neighbours, strict=True):
-            if isinstance(direction.weight, Tensor) or direction.weight != 1:
+            if isinstance(direction.weight, Tensor):
+                part.mul_(_by_channel(direction.weight, h))
+            elif direction.weight != 1:
                 part.mul_(direction.weight)
         total, *others = neighbours
         for part in others:
             total.add_(part)
         return total.addcmul_(self.own.to(h.dtype), h)
+
+
+def _by_channel(scale: Tensor, h: Tensor) -> Tensor:
+    """Scalings of groups as scalings of the channels of `h`; one column stays one."""
+    if scale.size(-1) in (1, h.size(-1)):
+        return scale
+    each = h.size(-1) // scale.size(-1)
+    return scale.unsqueeze(-1).expand(*scale.shape, each).flatten(-2)
 
 
 def _folded(left: Tensor | None, matrix: CSR, right: Tensor | None) -> CSR:
@@ -180,7 +202,7 @@ class _Dots:
         With several replicas, one such row each.
         """
         if not self.is_column:
-            return reduce(torch.add, ((scale * x * y).sum(-2) for x, y in self.pairs))
+            return reduce(torch.add, ((scale * x).mul_(y).sum(-2) for x, y in self.pairs))
         if self.rows.dim() == 1:
             return torch.dot(scale.view(-1), self.rows).view(1)
         return (scale.squeeze(-1) * self.rows).sum(1, keepdim=True)
@@ -216,13 +238,13 @@ class _ComposedStep(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, graph: Graph, h: Tensor, form: Normalisation, a: Weight, *weights: Weight
+        ctx: Any, graph: Graph, h: Tensor, form: Normalisation, groups: int, *weights: Weight
     ) -> Tensor:
-        kernel = _Kernel.build(graph, h, form, a, *weights)
+        kernel = _Kernel.build(graph, h, form, groups, *weights)
         out = kernel.add_own(kernel.sum_neighbours(h), h)
         ctx.kernel, ctx.form = kernel, form
-        if any(ctx.needs_input_grad[3:]):
-            learned = (x if isinstance(x, Tensor) else None for x in (a, *weights))
+        if any(ctx.needs_input_grad[4:]):
+            learned = (x if isinstance(x, Tensor) else None for x in weights)
             ctx.save_for_backward(h, out, *learned)
         return out
 
@@ -230,13 +252,15 @@ class _ComposedStep(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         kernel: _Kernel = ctx.kernel
-        a_learns, *weights_learn = ctx.needs_input_grad[3:]
+        a_learns, *weights_learn = ctx.needs_input_grad[4:]
         neighbours = kernel.sum_neighbours(grad, transposed=True)
         if not (a_learns or any(weights_learn)):
-            return None, kernel.add_own(neighbours, grad), None, None, *(None for _ in neighbours)
+            grad_h = kernel.add_own(neighbours, grad)
+            return None, grad_h, None, None, None, *(None for _ in neighbours)
 
         h, out, a, *weights = ctx.saved_tensors
-        ones = torch.ones_like(kernel.inverse)
+        inverse = _by_channel(kernel.inverse, h)
+        ones = torch.ones_like(inverse)
         # Taken now: `add_own` overwrites the neighbours' parts.
         direct = [
             _Dots([(h, part)], ones).weighted(ones) if learns else None
@@ -245,23 +269,23 @@ class _ComposedStep(torch.autograd.Function):
         grad_h = kernel.add_own(neighbours, grad)
 
         is_row = ctx.form == "row"
-        through_c = _Dots([(out, grad)] if is_row else [(out, grad), (h, grad_h)], kernel.inverse)
+        through_c = _Dots([(out, grad)] if is_row else [(out, grad), (h, grad_h)], inverse)
 
         def t_over_c(scale: Tensor) -> Tensor:
             return through_c.weighted(scale) / (1 if is_row else 2)
 
         grad_a = None
         if a_learns:
-            direct_a = _Dots([(h, grad)], kernel.inverse).weighted(kernel.inverse)
-            grad_a = _fit(direct_a - t_over_c(kernel.inverse), a)
+            direct_a = _Dots([(h, grad)], inverse).weighted(inverse)
+            grad_a = _fit(direct_a - t_over_c(inverse), a)
         grads: list[Tensor | None] = []
         for direction, weight, own in zip(kernel.directions, weights, direct, strict=True):
             if own is None:
                 grads.append(None)
                 continue
             sign = _row_of(weight.sign(), h)
-            grads.append(_fit(own - sign * t_over_c(direction.degree * kernel.inverse), weight))
-        return None, grad_h, None, grad_a, *grads
+            grads.append(_fit(own - sign * t_over_c(direction.degree * inverse), weight))
+        return None, grad_h, None, None, grad_a, *grads
 
 
 def _fit(grad: Tensor, weight: Tensor) -> Tensor:

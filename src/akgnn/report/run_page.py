@@ -37,7 +37,7 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
     if not 1 <= run.result.best_epoch <= len(run.result.history):
         raise CheckpointError(f"The record in {folder} is damaged: its epochs do not fit together.")
     data = run.data(data_root)
-    insight = insight_of(model, data, temperature=run.result.temperature)
+    insight = insight_of(model, data, calibration=run.result.calibration)
     learned = learned_kernels(run, model, data)
     reliability = reliability_figure(insight.reliability)
     settings = run.plan.run

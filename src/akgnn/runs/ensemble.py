@@ -35,7 +35,7 @@ def join_members(kept: KeptRun, members: Sequence[Outcome]) -> None:
             return
         runs.append(member)
     results = [run.result for run in runs]
-    model = Ensemble([run.model for run in runs], [result.temperature for result in results])
+    model = Ensemble([run.model for run in runs], [result.calibration for result in results])
     kept.model = model.to(kept.data.y.device).eval()
     if kept.folder is not None:
         kept.folder.write_epochs(

@@ -115,7 +115,7 @@ class Run:
         if not self.members:
             return build_model(name, settings, *sizes)
         models = [build_model(name, settings, *sizes) for _ in self.members]
-        return Ensemble(models, [member.temperature for member in self.members])
+        return Ensemble(models, [member.calibration for member in self.members])
 
     def data(
         self, data_root: Path | str | None = None, device: torch.device | str = "cpu"
@@ -188,7 +188,7 @@ class Run:
             data = self._named_data(dataset, data_root)
             logits, ids = predict_logits(model, data.to(place)), data.ids
         model.cpu()
-        probability = (logits.cpu() / self.result.temperature).softmax(1)
+        probability = self.result.calibration.scaled(logits.cpu()).softmax(1)
         return Predictions(self.facts.class_names, probability, _plain(ids), alone)
 
     @property

@@ -12,7 +12,7 @@ from akgnn.csr import CSR
 from akgnn.data.node_data import NodeData
 from akgnn.errors import DataError, SettingsError
 from akgnn.graph import Graph
-from akgnn.training.calibration import Calibrated
+from akgnn.training.calibration import Calibrated, Calibration
 from akgnn.training.fit import FitResult, predict_logits, scores_of
 from akgnn.training.metrics import accuracy, cross_entropy
 
@@ -20,27 +20,27 @@ from akgnn.training.metrics import accuracy, cross_entropy
 class Ensemble(nn.Module):
     """Trained models as one, whose probabilities are the mean of theirs.
 
-        p = 1/N Σ softmax(s_i / T_i)
+        p = 1/N Σ p_i
 
-    where s_i are the class scores of model i of N and T_i its temperature. The class scores of the
-    ensemble are log p, so that whatever takes a model takes it too.
+    where p_i are the calibrated probabilities of model i of N. The class scores of the ensemble are
+    log p, so that whatever takes a model takes it too.
 
     Args:
         models: The members; all with the same classes.
-        temperatures: What the scores of each are divided by, such as `FitResult.temperature`.
+        calibrations: How the scores of each become probabilities, such as `FitResult.calibration`.
 
     Raises:
-        SettingsError: There is no member, or one lacks its temperature.
+        SettingsError: There is no member, or one lacks its calibration.
     """
 
-    def __init__(self, models: Sequence[nn.Module], temperatures: Sequence[float]) -> None:
+    def __init__(self, models: Sequence[nn.Module], calibrations: Sequence[Calibration]) -> None:
         super().__init__()
-        if not models or len(models) != len(temperatures):
+        if not models or len(models) != len(calibrations):
             raise SettingsError(
-                "An ensemble has at least one member, and a temperature for each: got "
-                f"{len(models)} models and {len(temperatures)} temperatures."
+                "An ensemble has at least one member, and a calibration for each: got "
+                f"{len(models)} models and {len(calibrations)} calibrations."
             )
-        self.members = nn.ModuleList(map(Calibrated, models, temperatures))
+        self.members = nn.ModuleList(map(Calibrated, models, calibrations))
 
     def forward(self, x: Tensor | CSR, graph: Graph) -> Tensor:
         """Log-probabilities, shape (nodes, classes)."""
@@ -79,8 +79,8 @@ def ensemble_result(model: Ensemble, data: NodeData, results: Sequence[FitResult
     """
     logits, split = predict_logits(model, data), data.split
     # The mean of sure voices that differ is less sure than it could be, so it is calibrated again.
-    scores, temperature = scores_of(logits, data)
+    scores, calibration = scores_of(logits, data)
     scores["val_loss"] = float(cross_entropy(logits[split.val], data.y[split.val]))
     scores["train_accuracy"] = accuracy(logits[split.train].argmax(1), data.y[split.train])
     seconds = sum(result.seconds for result in results)
-    return replace(results[0], scores=scores, seconds=seconds, temperature=temperature)
+    return replace(results[0], scores=scores, seconds=seconds, calibration=calibration)

@@ -17,7 +17,7 @@ from akgnn.graph import Graph
 from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.ops.dropout import Noise
 from akgnn.training.arguments import check_arguments, outputs_checked
-from akgnn.training.calibration import checked_temperature, temperature_of
+from akgnn.training.calibration import UNCALIBRATED, Calibration, calibration_of
 from akgnn.training.callbacks import Callback, Epoch, notify
 from akgnn.training.history import History
 from akgnn.training.metrics import METRICS, accuracy, cross_entropy, metrics_by_epoch
@@ -50,9 +50,8 @@ class FitResult:
             empty for models without adaptive kernels.
         restarts: The initial values that were tried, where there were several.
         history: Every epoch; of several restarts those of the best.
-        temperature: What class scores are divided by before they become probabilities, so that the
-            loss on validation nodes is lowest; 1 leaves them. Log loss and calibration error are
-            of those probabilities.
+        calibration: How class scores become probabilities, so that the loss on validation nodes is
+            lowest. Log loss and calibration error are of those probabilities.
     """
 
     scores: Mapping[str, float]
@@ -63,7 +62,7 @@ class FitResult:
     neighbour_share: tuple[float, ...]
     restarts: tuple[RestartResult, ...]
     history: History = field(repr=False)
-    temperature: float = 1.0
+    calibration: Calibration = UNCALIBRATED
 
     def __getattr__(self, name: str) -> float:
         scores: Mapping[str, float] = self.__dict__.get("scores", {})
@@ -73,6 +72,11 @@ class FitResult:
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.scores]
+
+    @property
+    def temperature(self) -> float:
+        """What the class scores of a typical node are divided by; 1 leaves them."""
+        return self.calibration.temperature
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -87,14 +91,18 @@ class FitResult:
             "lambda_max": list(self.lambda_max),
             "neighbour_share": list(self.neighbour_share),
             "starts": [restart.to_dict() for restart in self.restarts],
-            "temperature": self.temperature,
+            "temperature": self.calibration.temperature,
+            "temperature_power": self.calibration.power,
+            "typical_size": self.calibration.size,
+            "uniform_share": self.calibration.uniform_share,
         }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], history: History) -> "FitResult":
         """The result that `to_dict` wrote; a `ValueError` or `KeyError` if it does not fit."""
         lists = ("lambda_max", "neighbour_share", "starts")
-        others = ("best_epoch", "epochs", "seconds", *lists, "temperature")
+        calibration = ("temperature", "temperature_power", "typical_size", "uniform_share")
+        others = ("best_epoch", "epochs", "seconds", *lists, *calibration)
         # Runs from before there were some of the scores do not have them.
         scores = dict.fromkeys(_score_names(), math.nan)
         for name in ("test_accuracy", "val_accuracy", "val_loss", "train_accuracy"):
@@ -105,6 +113,11 @@ class FitResult:
             if name not in others
         }
         numbers = tuple[float, ...]
+        # Runs from before probabilities were calibrated have them as they were.
+        temperature, power, size, share = (
+            from_json(float, content.get(name, default), name)
+            for name, default in zip(calibration, (1.0, 0.0, 1.0, 0.0), strict=True)
+        )
         return cls(
             scores,
             from_json(int, content["best_epoch"], "best_epoch"),
@@ -114,8 +127,7 @@ class FitResult:
             from_json(numbers, content.get("neighbour_share", []), "neighbour_share"),
             from_json(tuple[RestartResult, ...], content.get("starts", []), "starts"),
             history,
-            # Runs from before probabilities were calibrated have them as they were.
-            checked_temperature(from_json(float, content.get("temperature", 1.0), "temperature")),
+            Calibration(temperature=temperature, power=power, size=size, uniform_share=share),
         )
 
 
@@ -369,7 +381,7 @@ def result_of(state: TrainingState, data: NodeData) -> FitResult:
         history = history.of_restart(number)
     share = history.neighbour_share
     model.eval()
-    scores, temperature = scores_of(model(data.x, data.graph), data)
+    scores, calibration = scores_of(model(data.x, data.graph), data)
     # As training saw them, to the last digit.
     measured = ("val_accuracy", "val_loss", "train_accuracy")
     scores |= {name: history.column(name)[best_epoch] for name in measured}
@@ -382,14 +394,14 @@ def result_of(state: TrainingState, data: NodeData) -> FitResult:
         neighbour_share=tuple(share[best_epoch]) if share else (),
         restarts=restarts,
         history=history,
-        temperature=temperature,
+        calibration=calibration,
     )
 
 
-def scores_of(logits: Tensor, data: NodeData) -> tuple[dict[str, float], float]:
-    """Every metric of the test and validation nodes, and the temperature that calibrates them."""
-    temperature = _temperature(logits, data)
-    calibrated = logits / temperature
+def scores_of(logits: Tensor, data: NodeData) -> tuple[dict[str, float], Calibration]:
+    """Every metric of the test and validation nodes, and what calibrates them."""
+    calibration = _calibration(logits, data)
+    calibrated = calibration.scaled(logits)
     scores = {
         f"{part}_{name}": metric.function(
             (calibrated if metric.of_probabilities else logits)[nodes], data.y[nodes]
@@ -397,14 +409,14 @@ def scores_of(logits: Tensor, data: NodeData) -> tuple[dict[str, float], float]:
         for part, nodes in (("test", data.split.test), ("val", data.split.val))
         for name, metric in METRICS.items()
     }
-    return scores, temperature
+    return scores, calibration
 
 
-def _temperature(logits: Tensor, data: NodeData) -> float:
-    """The temperature that validation nodes ask for; 1 where those are nodes of training too."""
+def _calibration(logits: Tensor, data: NodeData) -> Calibration:
+    """What validation nodes ask for; nothing where those are nodes of training too."""
     nodes = data.split.val
     is_held_out = not bool(torch.isin(nodes, data.split.train).any())
-    return temperature_of(logits[nodes], data.y[nodes]) if is_held_out else 1.0
+    return calibration_of(logits[nodes], data.y[nodes]) if is_held_out else UNCALIBRATED
 
 
 def _score_names() -> list[str]:
