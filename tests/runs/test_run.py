@@ -80,7 +80,7 @@ def test_a_run_predicts_what_its_model_says():
     predictions = run.predict(device="cpu")
     with torch.no_grad():
         logits = run.model(DATA.x, DATA.graph)
-    probability = (logits / run.result.temperature).softmax(1)
+    probability = run.result.calibration.scaled(logits).softmax(1)
     assert run.result.temperature != 1
     assert torch.equal(predictions.probability, probability)
     assert predictions.ids is None
