@@ -32,7 +32,7 @@ from akgnn.estimator.neighbours import ByMetric
 from akgnn.files import read_json
 from akgnn.graph import Graph
 from akgnn.machine.provenance import versions
-from akgnn.models.akgnn import AKGNN
+from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.runs.folder import FINAL_WEIGHTS, RUN_FILE, RunFolder, read_tensors
 from akgnn.runs.plan import default_settings
 from akgnn.runs.rows import feature_tensors, parse_matrix
@@ -227,7 +227,7 @@ def _check_recipe(run: Run, names: list[str]) -> None:
 def _parse_fitted(content: _Content, tensors: Tensors, run: Run) -> Fitted:
     number = run.facts.num_features
     # Checks the weights too, which nothing else has looked at yet.
-    if not isinstance(run.model, AKGNN):
+    if not isinstance(run.model, AdaptiveNetwork):
         raise ValueError(f"its model is {run.plan.run.model}, not akgnn")
     scaling, neighbours, graph = None, None, None
     if "scaling/mean" in tensors:
