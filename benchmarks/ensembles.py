@@ -49,8 +49,8 @@ def main() -> None:
     lines = options.out.read_text().splitlines() if options.out.exists() else []
     names = ("model", "preset", "dataset", "members", "number")
     known = {tuple(json.loads(line)[name] for name in names) for line in lines}
-    for number in range(options.ensembles):
-        for case in CASES:
+    for case in CASES:
+        for number in range(options.ensembles):
             if (*case, options.members, number) in known:
                 continue
             found = measure(*case, options.members, number)

@@ -3,13 +3,16 @@
 import importlib.util
 import json
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
 from akgnn.bench.record import BenchContents, read_records
+from akgnn.data.catalogue import graph_name
 from akgnn.experiments import SPECS
 from akgnn.experiments.results import collect
 from akgnn.experiments.spec_files import load_spec, read_spec
+from akgnn.experiments.statistics import summarise
 from akgnn.experiments.store import RecordStore
 from akgnn.report.speed_documents import plot_files
 from akgnn.runs.plan import RunPlan, RunSettings, load_preset
@@ -169,6 +172,38 @@ def test_the_table_of_mixed_tables_is_what_its_scores_give():
             is_single = len(scores[table, method]) == 1
             assert cell.split()[0] == f"{mean[table, method]:.1f}{'†' * is_single}", (table, name)
     assert worst < 0.9
+
+
+def test_the_table_of_ensembles_is_what_its_lines_give():
+    found = {}
+    for line in (ROOT / "results" / "ensembles.jsonl").read_text().splitlines():
+        ensemble = json.loads(line)
+        name = f"{ensemble['model'].upper()}, {graph_name(ensemble['dataset'])}"
+        found.setdefault(name, []).append(ensemble)
+    text = (ROOT / "docs" / "choosing.md").read_text(encoding="utf-8")
+    lines = text.partition("| | ensembles |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert len(lines) == len(found)
+    for line in lines:
+        name, *cells = line.strip("| ").split(" | ")
+        ensembles = found[name]
+        seeds = [each["number"] for each in ensembles]
+        assert len(set(seeds)) == len(seeds)
+
+        def both(score, ensembles=ensembles):
+            alone = [fmean(each[f"member_test_{score}"]) for each in ensembles]
+            return alone, [each[f"test_{score}"] for each in ensembles]
+
+        alone, together = both("accuracy")
+        summary = summarise([b - a for a, b in zip(alone, together, strict=True)])
+        low, high = summary.ci95
+        losses = [f"{fmean(values):.3f}" for values in both("log_loss")]
+        assert cells == [
+            str(len(ensembles)),
+            f"{fmean(alone):.2f}",
+            f"{fmean(together):.2f}",
+            f"{summary.mean:+.2f} [{low:+.2f}, {high:+.2f}]",
+            *losses,
+        ]
 
 
 def test_a_table_may_be_of_some_rows_and_by_another_metric(tool):
