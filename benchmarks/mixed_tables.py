@@ -84,13 +84,9 @@ def label_spreading(data: Any, seed: int) -> float:
 
 
 def _matrix(data: Any) -> Any:
-    from scipy import sparse
+    from akgnn.data.transforms import as_rows
 
-    if not hasattr(data.x, "pattern"):
-        return data.x.numpy()
-    x = data.x
-    value = np.ones(x.num_entries) if x.value is None else x.value.numpy()
-    return sparse.csr_matrix((value, x.pattern.col.numpy(), x.pattern.rowptr.numpy()), x.shape)
+    return as_rows(data.x)
 
 
 def _best(data: Any, tried: Sequence[tuple[Any, Any]]) -> float:

@@ -227,3 +227,9 @@ def test_a_damaged_scipy_matrix_is_refused(form, damage):
     with pytest.raises(GraphError, match=f"X is a damaged {form} matrix: ") as caught:
         check_scipy("X", matrix)
     assert "\n" not in str(caught.value)
+
+
+def test_scipy_has_the_same_matrix():
+    for value in (None, torch.tensor([2.0, 3.0])):
+        matrix = CSR.from_arrays(torch.tensor([0, 1, 2]), torch.tensor([2, 0]), value, (2, 3))
+        assert matrix.to_scipy().toarray().tolist() == matrix.to_dense().tolist()

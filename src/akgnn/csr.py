@@ -256,6 +256,12 @@ class CSR:
         dense[..., self.pattern.row.long(), self.pattern.col.long()] = value
         return dense
 
+    def to_scipy(self) -> Any:
+        """The same as SciPy's `csr_array`, of a matrix on the CPU."""
+        value = torch.ones(self.num_entries) if self.value is None else self.value
+        arrays = value.numpy(), self.pattern.col.numpy(), self.pattern.rowptr.numpy()
+        return sparse.csr_array(arrays, shape=self.shape)
+
     def __repr__(self) -> str:
         rows, columns = self.shape
         return f"CSR({rows} × {columns}, {self.num_entries} entries)"

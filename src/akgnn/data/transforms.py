@@ -51,11 +51,7 @@ def sparse_if_sparse(x: Tensor) -> Tensor | CSR:
 
 def as_rows(x: Tensor | CSR) -> Any:
     """Features as NumPy has them, or SciPy where they are sparse."""
-    if isinstance(x, Tensor):
-        return x.numpy()
-    pattern = x.pattern
-    value = np.ones(x.num_entries, np.float32) if x.value is None else x.value.numpy()
-    return sparse.csr_array((value, pattern.col.numpy(), pattern.rowptr.numpy()), shape=x.shape)
+    return x.numpy() if isinstance(x, Tensor) else x.to_scipy()
 
 
 def from_rows(rows: Any) -> Tensor | CSR:

@@ -145,5 +145,5 @@ def _as_array(x: Tensor | CSR) -> Any:
 
 
 def _as_matrix(x: CSR) -> "sparse.csr_array[np.float64]":
-    value = np.ones(x.num_entries) if x.value is None else x.value.double().numpy()
-    return sparse.csr_array((value, x.pattern.col.numpy(), x.pattern.rowptr.numpy()), x.shape)
+    matrix: sparse.csr_array[np.float64] = x.to_scipy().astype(np.float64)
+    return matrix

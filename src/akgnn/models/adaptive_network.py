@@ -219,6 +219,12 @@ class AdaptiveNetwork(nn.Module, ABC):
         scaled = rows_to_max(x) if self.settings.input_norm == "max" else x
         return cast(Tensor | CSR, self.drop_nodes(scaled, noise))
 
+    def _dense(self, x: Tensor | CSR) -> Tensor:
+        """Features that can be propagated; each replica propagates its own."""
+        weight = cast(Tensor, self.transforms[0].weight)
+        h = x.to_dense(weight.dtype) if isinstance(x, CSR) else x
+        return h.expand(len(weight), -1, -1) if weight.dim() > h.dim() else h
+
     @property
     def readout(self) -> Readout:
         """How signals become one."""

@@ -105,12 +105,6 @@ class AKGNNGrand(AdaptiveNetwork):
     def _transform(self) -> Linear:
         return cast(Linear, self.transforms[0])
 
-    def _dense(self, x: Tensor | CSR) -> Tensor:
-        """Features that can be propagated; each replica propagates its own."""
-        weight = self._transform.weight
-        h = x.to_dense(weight.dtype) if isinstance(x, CSR) else x
-        return h.expand(len(weight), -1, -1) if weight.dim() > h.dim() else h
-
     def _propagate(
         self, h: Tensor, graph: Graph | Tensor, edge_weight: Tensor | None, noise: Noise | None
     ) -> list[Tensor]:

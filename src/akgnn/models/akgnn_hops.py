@@ -1,6 +1,6 @@
 """HopAKGNN: AKGNN with a transform for each hop, as in FSGNN."""
 
-from typing import cast, final
+from typing import final
 
 import torch
 import torch.nn.functional as F
@@ -103,9 +103,3 @@ class HopAKGNN(AdaptiveNetwork):
             h = drop(layer(h, graph, edge_weight), noise)
             hops.append(h)
         return hops
-
-    def _dense(self, x: Tensor | CSR) -> Tensor:
-        """Features that can be propagated; each replica propagates its own."""
-        weight = cast(Tensor, self.transforms[0].weight)
-        h = x.to_dense(weight.dtype) if isinstance(x, CSR) else x
-        return h.expand(len(weight), -1, -1) if weight.dim() > h.dim() else h

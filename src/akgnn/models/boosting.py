@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import sparse
 from torch import Tensor
 
 from akgnn.csr import CSR
@@ -136,19 +135,12 @@ def _columns(h: Tensor, graph: Graph, hops: int) -> Table:
 def _directions(x: Tensor | CSR, number: int, seed: int) -> Tensor:
     """Features along their principal directions; averages of these are those of averages."""
     from_sklearn = _sklearn().decomposition
-    matrix = _matrix(x)
+    matrix = x.to_scipy() if isinstance(x, CSR) else x.numpy()
     number = min(number, min(matrix.shape) - 1)
     # Features that are all 0 have no variance to share out.
     with np.errstate(invalid="ignore"):
         found = from_sklearn.TruncatedSVD(max(1, number), random_state=seed).fit_transform(matrix)
     return torch.from_numpy(found).float()
-
-
-def _matrix(x: Tensor | CSR) -> Any:
-    if not isinstance(x, CSR):
-        return x.numpy()
-    value = np.ones(x.num_entries, np.float32) if x.value is None else x.value.numpy()
-    return sparse.csr_array((value, x.pattern.col.numpy(), x.pattern.rowptr.numpy()), x.shape)
 
 
 class _Attempt:

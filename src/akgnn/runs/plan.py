@@ -5,8 +5,9 @@ presets a file has one more table, `search`: what `akgnn tune` looks through.
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -182,24 +183,12 @@ class RunPlan:
             return cls.make(RunSettings.from_mapping(run), changes, by_kind=by_kind, tables=tables)
         changes = {**_for_direction(run, model, by_kind), **(changes or {})}
 
-        def plans(*named: tuple[str, str]) -> list[RunPlan]:
-            """A plan of each model and preset that goes with what was asked for."""
-            made: list[RunPlan] = []
-            for model, preset in named:
-                asked = RunSettings.from_mapping({**run, "model": model, "preset": preset})
-                try:
-                    made.append(cls.make(asked, changes, by_kind=by_kind, tables=tables))
-                except (SettingsError, UnknownNameError):
-                    if not made:
-                        raise
-            return made
-
+        plans = partial(_plans_of, run, changes, by_kind, tables)
         if not has_choice:
-            return plans((model, preset_for_own_tables(model)))[0]
-        names = [(model, preset) for preset in FOR_ANY_GRAPH]
-        without_edges = [] if "model" in run else [(WITHOUT_EDGES, _ANY_GRAPH)]
-        found = plans(*names, *without_edges)
-        mixed = [] if tables is None else plans(*((model, name) for name in _FOR_MIXED_COLUMNS))
+            return plans([(model, preset_for_own_tables(model))])[0]
+        named = [(model, preset) for preset in FOR_ANY_GRAPH]
+        found = plans([*named, *([] if "model" in run else [(WITHOUT_EDGES, _ANY_GRAPH)])])
+        mixed = [] if tables is None else plans([(model, name) for name in _FOR_MIXED_COLUMNS])
         return replace(found[0], open=tuple(found), mixed=tuple(mixed))
 
     @classmethod
@@ -302,6 +291,25 @@ class RunPlan:
     def with_inputs(self, data: NodeData) -> NodeData:
         """The data with labels among the features if the strategy takes them, else without."""
         return data.with_label_inputs(self.preset.strategy.takes_labels)
+
+
+def _plans_of(
+    run: Mapping[str, Any],
+    changes: Mapping[str, Any],
+    by_kind: Mapping[str, Mapping[str, Any]] | None,
+    tables: TableSettings | None,
+    named: Sequence[tuple[str, str]],
+) -> list[RunPlan]:
+    """A plan of each model and preset that goes with what was asked for; the first has to."""
+    plans: list[RunPlan] = []
+    for model, preset in named:
+        asked = RunSettings.from_mapping({**run, "model": model, "preset": preset})
+        try:
+            plans.append(RunPlan.make(asked, changes, by_kind=by_kind, tables=tables))
+        except (SettingsError, UnknownNameError):
+            if not plans:
+                raise
+    return plans
 
 
 def default_settings(model: str) -> Preset:

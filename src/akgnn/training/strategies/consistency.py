@@ -61,9 +61,8 @@ class Consistency:
     the mean over those nodes alone whose mean :math:`\bar p_i` is confident, and may replace the
     squared distance by the cross-entropy :math:`-\sum_c \bar p'_{i,c} \log p_{s,i,c}`.
 
-    Dropped nodes mislead φ: a kernel that leans on neighbours suffers less from a node that is
-    missing. On CiteSeer the passes draw the first λ towards 1, where the training loss without
-    masks would have it rise. So φ may learn from a pass without masks instead.
+    φ may learn from a pass without masks instead. On CiteSeer the two differ: the passes draw the
+    first λ towards 1, the training loss without masks has it rise.
     """
 
     takes_replicas: ClassVar[bool] = True
