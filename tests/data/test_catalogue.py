@@ -90,7 +90,7 @@ def test_splits_are_chosen_by_text(split, name):
     ("name", "options", "error", "message"),
     [
         ("coar", {}, UnknownNameError, "Did you mean 'cora'"),
-        ("cora:seed=3", {}, UnknownNameError, "Unknown data set 'cora:seed=3'"),
+        ("cora:degree=3", {}, UnknownNameError, "Unknown setting 'degree'"),
         ("csbm:homofily=1", {}, UnknownNameError, "Did you mean 'homophily'"),
         ("csbm:degree", {}, SettingsError, "name=value, got 'degree'"),
         ("large:degre=3", {}, UnknownNameError, "Did you mean 'degree'"),
@@ -181,7 +181,7 @@ def test_a_data_set_of_ones_own_is_one_entry(registered):
     assert result.test_accuracy > 80
     with pytest.raises(UnknownNameError, match="Did you mean 'mine'"):
         load_dataset("mime")
-    with pytest.raises(UnknownNameError, match="Unknown data set 'mine:a=1'"):
+    with pytest.raises(UnknownNameError, match="Unknown setting 'a'"):
         load_dataset("mine:a=1")
 
 

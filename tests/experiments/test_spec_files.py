@@ -83,6 +83,36 @@ def test_a_random_split_goes_with_its_seed(read):
     assert [plan.run.split_seed for plan in cell.plans()] == [0, 1, 2]
 
 
+NOISY = GOOD.replace("num_layers = [1, 2]", "added_edges = [0, 0.5]")
+
+
+def test_a_grid_may_vary_noise(read):
+    plain, noisy, *_ = read(NOISY).cells
+    assert plain.plan(2).run.dataset == "cora"
+    assert [plan.run.dataset for plan in noisy.plans()] == [
+        f"cora:added_edges=0.5,seed={seed}" for seed in range(3)
+    ]
+    assert (noisy.dataset, noisy.changes) == ("cora", {"readout": "mean"})
+    assert "--dataset cora:added_edges=0.5,seed=G " in noisy.command(3)
+    cell = read(NOISY.replace("seeds = 3", "seeds = 3\ndraws = 2")).cells[1]
+    assert [plan.run.dataset[-1] for plan in cell.plans()] == ["0", "1", "0"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "says"),
+    [
+        ("0.5]", "-1]", 6, "added_edges must be from 0"),
+        ("added_edges = [0, 0.5]", "dropped_features = [2]", 6, "from 0 to 1, got 2"),
+        ('"pubmed"]', '"csbm"]', 2, "not generated, got 'csbm'"),
+    ],
+)
+def test_a_mistake_in_noise_is_named(read, old, new, line, says):
+    assert old in NOISY
+    with pytest.raises(SpecError, match=says) as caught:
+        read(NOISY.replace(old, new).replace("published = { cora = [84.4, 0.3] }\n", ""))
+    assert f"line {line}" in str(caught.value)
+
+
 VARIED = GOOD.replace(
     "num_layers = [1, 2]", 'num_layers = [1, 2]\nsplit = ["1-per-class", "public"]'
 )

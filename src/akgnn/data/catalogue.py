@@ -11,6 +11,7 @@ from torch import Tensor
 
 from akgnn.data.generated import BlockModelSettings, LargeGraphSettings, block_model, large_graph
 from akgnn.data.node_data import NodeData
+from akgnn.data.noise import NoiseSettings, with_noise
 from akgnn.data.published import (
     BUNDLED_SHA256,
     FILTERED_FILES,
@@ -79,7 +80,15 @@ def register_dataset(name: str, load: Callable[[], NodeData]) -> None:
 
 def graph_name(dataset: str) -> str:
     """The name of a data set for readers."""
-    return _WRITTEN.get(dataset, dataset)
+    name, colon, noise = dataset.partition(":")
+    if name not in _WRITTEN:
+        return dataset
+    return f"{_WRITTEN[name]}, {noise}" if colon else _WRITTEN[name]
+
+
+def base_name(dataset: str) -> str:
+    """The name of a data set without the settings after the colon."""
+    return dataset.partition(":")[0]
 
 
 def generated_settings(dataset: str) -> BlockModelSettings | None:
@@ -90,6 +99,12 @@ def generated_settings(dataset: str) -> BlockModelSettings | None:
 def large_settings(dataset: str) -> LargeGraphSettings | None:
     """The settings in the name of a large graph; None for any other data set."""
     return _settings(LargeGraphSettings, "large", dataset)
+
+
+def noise_settings(dataset: str) -> NoiseSettings | None:
+    """The noise in the name of a data set that is not generated; None without a colon."""
+    name, colon, _ = dataset.partition(":")
+    return _settings(NoiseSettings, name, dataset) if colon and name not in GENERATED else None
 
 
 def generated_sizes(dataset: str) -> tuple[int, int, int] | None:
@@ -104,11 +119,13 @@ def check_dataset(name: str) -> None:
     """Refuse a name that `load_dataset` does not know, and wrong settings in one."""
     if not isinstance(name, str):
         raise SettingsError(f"The name of a data set is text, got {type(name).__name__}.")
-    kind, colon, _ = name.partition(":")
-    if kind not in dataset_names() or (colon and kind not in GENERATED):
+    kind, colon, options = name.partition(":")
+    is_cut_off = colon and not options and kind not in GENERATED
+    if kind not in dataset_names() or is_cut_off:
         raise UnknownNameError("data set", name, dataset_names())
     generated_settings(name)
     large_settings(name)
+    noise_settings(name)
 
 
 def check_split(text: str) -> None:
@@ -171,7 +188,8 @@ def load_dataset(
 
     Args:
         name: One of `dataset_names()`. Settings of a generated graph follow a colon:
-            `csbm:homophily=0.2,degree=5`.
+            `csbm:homophily=0.2,degree=5`; of any other, noise to add to it:
+            `cora:added_edges=0.5,dropped_features=0.2,seed=1`.
         split: `public` or, where several were published, `public-3`; `20-per-class`;
             `60/20/20` in per cent; `fold-0-of-5`. The data set's own if not given.
         split_seed: Seed of a random split.
@@ -183,16 +201,20 @@ def load_dataset(
     Raises:
         UnknownNameError: There is no such data set, or no such choice of an option.
         DataError: The data set is not to be had or damaged, or has no such split.
-        SettingsError: The settings of a generated graph are impossible.
+        SettingsError: The settings of a generated graph, or of the noise, are impossible.
     """
     check_options(features, direction)
     check_dataset(name)
+    noise = noise_settings(name)
+    name = name if noise is None else base_name(name)
     published = re.fullmatch(_PUBLISHED, split or "public")
     index = int(published[1] or 0) if published else 0
     data, is_bag_of_words = _load(name, data_root, index, device)
     graph, notes = directed(data.graph, direction)
     if graph is not data.graph or notes:
         data = replace(data, graph=graph, source={**data.source, **notes})
+    if noise is not None:
+        data = with_noise(data, noise)
     if split is not None:
         if published and name in SPLIT_FILES:
             data = data.with_split(load_split(name, data_root))

@@ -4,6 +4,7 @@
 PAPER = ("table1", "ablation", "loss", "lambda", "depth", "splits")
 OTHERS = (
     "consistency", "direction", "heterophily", "homophily", "kernels", "label-rate", "medium",
-    "patience", "searched", "sensitivity-depth", "sensitivity-dropout", "sensitivity-width",
+    "noise-edges", "noise-features", "patience", "searched", "sensitivity-depth",
+    "sensitivity-dropout", "sensitivity-width",
 )  # fmt: skip
 SPECS = (*PAPER, *OTHERS)

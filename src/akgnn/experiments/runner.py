@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from akgnn.data.catalogue import base_name
 from akgnn.data.node_data import NodeData
 from akgnn.data.published import PYG_SOURCES, load_pyg
 from akgnn.errors import AkgnnError
@@ -64,7 +65,7 @@ def tasks_of(specs: Sequence[Spec], seeds: int | None = None) -> list[Task]:
                 key = plan, spec.is_search
                 keeps_history = spec.keeps_history or (key in wanted and wanted[key].keeps_history)
                 wanted[key] = Task(plan, keeps_history, spec.is_search)
-    return sorted(wanted.values(), key=lambda task: _SIZE.get(task.plan.run.dataset, 3))
+    return sorted(wanted.values(), key=lambda task: _SIZE.get(base_name(task.plan.run.dataset), 3))
 
 
 def missing(
@@ -111,7 +112,7 @@ def run_tasks(
         should_stop: Once true, the runs in progress are given up.
     """
     number = num_workers or workers_for(device)
-    _unpack([task.plan.run.dataset for task in tasks], data_root)
+    _unpack([base_name(task.plan.run.dataset) for task in tasks], data_root)
     function = partial(_do_tasks, device=device, data_root=data_root)
     guess = _TimeLeft(tasks, number)
     records: list[Record] = []

@@ -14,7 +14,8 @@ SHOWN = ["table", "loss", "lambda", "depth", "homophily", "varied"]
 # Stands in the name of a data set or of a split for the number of the draw.
 DRAW_SIGN = "#"
 SPLIT = "split"
-"""What a grid may vary beside settings."""
+NOISE = ("added_edges", "dropped_features")
+"""What a grid may vary beside settings: the split, and noise in the data."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,7 @@ class Cell:
     @property
     def changes(self) -> dict[str, Any]:
         """Everything that differs from the preset."""
-        settings = {name: value for name, value in self.point.items() if name != SPLIT}
-        return {**self.row.changes, **settings}
+        return {**self.row.changes, **settings_in(self.point)}
 
     def command(self, seeds: int) -> str:
         """The command line that trains the same runs, for one seed S and its draw G or for all.
@@ -151,6 +151,11 @@ class Spec:
     def datasets(self) -> list[str]:
         """The data sets, each once."""
         return list(dict.fromkeys(cell.dataset for cell in self.cells))
+
+
+def settings_in(point: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of the preset among what a point of the grid varies."""
+    return {name: value for name, value in point.items() if name not in (SPLIT, *NOISE)}
 
 
 def shown_name(dataset: str) -> str:

@@ -8,10 +8,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from akgnn.data.catalogue import check_dataset, check_split, generated_settings, is_random_split
+from akgnn.data.catalogue import (
+    GENERATED,
+    base_name,
+    check_dataset,
+    check_split,
+    generated_settings,
+    is_random_split,
+)
+from akgnn.data.noise import NoiseSettings
 from akgnn.errors import AkgnnError, SpecError, UnknownNameError
 from akgnn.experiments import SPECS
-from akgnn.experiments.spec import DRAW_SIGN, SHOWN, SPLIT, Cell, Published, Row, Spec
+from akgnn.experiments.spec import (
+    DRAW_SIGN,
+    NOISE,
+    SHOWN,
+    SPLIT,
+    Cell,
+    Published,
+    Row,
+    Spec,
+    settings_in,
+)
 from akgnn.experiments.spec_text import NEEDED, Fields, SpecText
 from akgnn.files import read_file
 from akgnn.runs.plan import RunPlan, RunSettings
@@ -178,9 +196,20 @@ class _Reader:
                 raise self.text.error(f"{name} must be a list of values to try", name)
         for text in vary.get(SPLIT, ()):
             self._check_split(text, "a split to try")
+        self._check_noise({name: vary[name] for name in NOISE if name in vary})
         if SPLIT in vary and self.splits:
             raise self.text.error("either the spec has a split or its grid varies it", SPLIT)
         return [dict(zip(vary, point, strict=True)) for point in itertools.product(*vary.values())]
+
+    def _check_noise(self, noise: Mapping[str, list[Any]]) -> None:
+        for name, choices in noise.items():
+            for value in choices:
+                with self.text.at(name):
+                    NoiseSettings.from_mapping({name: value})
+        # Their names have settings after the colon already.
+        if noise and (named := [name for name in self.datasets if base_name(name) in GENERATED]):
+            message = f"noise is added to graphs that are not generated, got {named[0]!r}"
+            raise self.text.error(message, "datasets")
 
     def _check_draws(self) -> None:
         """Draws and what they are for must come together."""
@@ -190,7 +219,8 @@ class _Reader:
         if signed and self.draws is None:
             message = f"{DRAW_SIGN} stands for the draw, but the field 'draws' is missing"
             raise self.text.error(message, signed[0])
-        is_drawn = signed or any(map(is_random_split, splits))
+        has_noise = any(name in point for name in NOISE for point in self.points)
+        is_drawn = signed or has_noise or any(map(is_random_split, splits))
         if self.draws is not None and not is_drawn:
             message = f"draws needs a data set or split with {DRAW_SIGN} in its name, or a random"
             raise self.text.error(f"{message} split", "draws")
@@ -273,9 +303,8 @@ class _Reader:
 
     def _cell(self, row: Row, number: int, dataset: str, point: dict[str, Any]) -> Cell:
         split = point.get(SPLIT, self.splits.get(dataset))
-        varied = {name: value for name, value in point.items() if name != SPLIT}
         settings = RunSettings(
-            dataset=dataset,
+            dataset=_with_noise(dataset, point),
             split=split,
             direction=row.direction,
             features=row.features,
@@ -283,7 +312,7 @@ class _Reader:
             preset=row.preset,
         )
         try:
-            plan = RunPlan.make(settings, {**row.changes, **varied})
+            plan = RunPlan.make(settings, {**row.changes, **settings_in(point)})
         except AkgnnError as error:
             # The name that the message speaks of first says which line it is about.
             names = [*row.changes, *point, row.model, row.preset]
@@ -327,6 +356,12 @@ def _choosing_cells(row: Row, own: Mapping[str, Sequence[Cell]]) -> list[Cell]:
     # A seed that one of them lacks can have no choice.
     row = replace(row, seeds=min(cells[0].row.seeds for cells in named))
     return [replace(among[0], row=row, among=among) for among in zip(*named, strict=True)]
+
+
+def _with_noise(dataset: str, point: Mapping[str, Any]) -> str:
+    """The name of the data with the noise of a point; each draw has its own."""
+    noise = [f"{name}={point[name]}" for name in NOISE if point.get(name)]
+    return f"{dataset}:{','.join(noise)},seed={DRAW_SIGN}" if noise else dataset
 
 
 def _drawn(text: str) -> str:

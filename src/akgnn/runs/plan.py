@@ -15,7 +15,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from akgnn.data.catalogue import FILTERED, Direction, FeatureTransform, load_dataset
+from akgnn.data.catalogue import (
+    FILTERED,
+    Direction,
+    FeatureTransform,
+    base_name,
+    load_dataset,
+)
 from akgnn.data.node_data import NodeData
 from akgnn.data.published import PYG_SOURCES
 from akgnn.data.tables.settings import TableSettings, renamed_table_settings
@@ -143,8 +149,9 @@ class RunPlan:
         tables: TableSettings | None = None,
     ) -> "RunPlan":
         """Decide the settings: those of the preset, with those `by_kind`, with `changes`."""
-        dataset = run.dataset.partition(":")[0]
-        preset = load_preset(run.model, run.preset, dataset).updated_by_kind(by_kind or {})
+        preset = load_preset(run.model, run.preset, base_name(run.dataset)).updated_by_kind(
+            by_kind or {}
+        )
         return cls(run, preset.updated(changes or {}), tables)
 
     @classmethod
@@ -341,7 +348,8 @@ def preset_for_own_tables(model: str) -> str:
 
 def _is_others(dataset: str | None) -> bool:
     """Whether it is a graph that others published and the paper does not have."""
-    return dataset in FILTERED or dataset in PYG_SOURCES
+    name = base_name(dataset or "")
+    return name in FILTERED or name in PYG_SOURCES
 
 
 def _for_direction(
