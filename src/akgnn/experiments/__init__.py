@@ -3,8 +3,8 @@
 # The specs that come along: what the paper has, in its order, and the others by the alphabet.
 PAPER = ("table1", "ablation", "loss", "lambda", "depth", "splits")
 OTHERS = (
-    "consistency", "direction", "heterophily", "homophily", "kernels", "label-rate", "medium",
-    "noise-edges", "noise-features", "patience", "searched", "sensitivity-depth",
-    "sensitivity-dropout", "sensitivity-width",
+    "consistency", "direction", "elsewhere", "heterophily", "homophily", "kernels", "label-rate",
+    "medium", "noise-edges", "noise-features", "patience", "scalars", "searched",
+    "sensitivity-depth", "sensitivity-dropout", "sensitivity-width",
 )  # fmt: skip
 SPECS = (*PAPER, *OTHERS)

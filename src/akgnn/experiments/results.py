@@ -52,31 +52,27 @@ def collect(spec: Spec, records: Sequence[Record]) -> list[CellResult]:
 
     Runs without test nodes answer a search, and nothing else.
 
-    Where a run was recorded twice, a finished one goes before a failed one, and one with history
-    before one without. A choice takes those that have what it goes by: earlier ones have not.
+    Where a run was recorded twice, a finished one goes before a failed one, one with history before
+    one without, and one with the scores that a choice goes by before an earlier one without.
     """
     best: dict[RunPlan, Record] = {}
-    scored: dict[RunPlan, Record] = {}
     for record in records:
         if record.is_finished and record.is_search != spec.is_search:
             continue
         if record.plan not in best or _worth(record) > _worth(best[record.plan]):
             best[record.plan] = record
-        if "val_log_loss" in record.metrics:
-            scored.setdefault(record.plan, record)
     seeds = sorted({record.seed for record in records})
     results = []
     for cell in spec.cells:
-        known = {**best, **scored} if cell.among else best
-        found = [each for seed in seeds if (each := _record(cell, seed, known))]
+        found = [each for seed in seeds if (each := _record(cell, seed, best))]
         finished = tuple(record for record in found if record.is_finished)
         failed = tuple(record for record in found if not record.is_finished)
         results.append(CellResult(cell, finished, failed))
     return results
 
 
-def _worth(record: Record) -> tuple[bool, bool]:
-    return record.is_finished, record.history is not None
+def _worth(record: Record) -> tuple[bool, bool, bool]:
+    return record.is_finished, record.history is not None, "val_log_loss" in record.metrics
 
 
 def _record(cell: Cell, seed: int, records: Mapping[RunPlan, Record]) -> Record | None:

@@ -9,7 +9,7 @@ from akgnn.data.catalogue import Direction, FeatureTransform, graph_name
 from akgnn.experiments.boosting import is_boosting
 from akgnn.runs.plan import RunPlan
 
-SHOWN = ["table", "loss", "lambda", "depth", "homophily", "varied"]
+SHOWN = ["table", "loss", "lambda", "depth", "homophily", "varied", "training"]
 """How a page can show a spec."""
 # Stands in the name of a data set or of a split for the number of the draw.
 DRAW_SIGN = "#"

@@ -9,6 +9,7 @@ from akgnn.experiments.spec import SHOWN, Spec, shown_name
 from akgnn.report.homophily_figure import homophily_panels
 from akgnn.report.panels import Panel, depth_panels, lambda_panels, loss_panels
 from akgnn.report.tables import point_name
+from akgnn.report.training_figure import training_panels
 from akgnn.report.varied_figure import varied_panels
 
 
@@ -29,7 +30,7 @@ class FigureKind:
     """How the results of a spec become a figure: its panels and a note on how to read it.
 
     `chart` says which chart of the page draws it; the page's script has one for each of `loss`,
-    `lambda`, `depth`, `homophily` and `varied`.
+    `lambda`, `depth`, `homophily`, `varied` and `training`.
     """
 
     panels: Callable[[Sequence[CellResult]], Sequence[Panel]]
@@ -65,6 +66,13 @@ FIGURES: dict[str, FigureKind] = {
         varied_panels,
         "Lines are means over seeds and bands one standard deviation to each side.",
         "varied",
+    ),
+    "training": FigureKind(
+        training_panels,
+        "The part of a node's new signal that a layer takes from its neighbours: lines are means "
+        "over seeds and bands one standard deviation to each side. A curve ends where fewer than "
+        "half of the seeds still train.",
+        "training",
     ),
 }
 

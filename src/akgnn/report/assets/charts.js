@@ -163,6 +163,13 @@
       }));
     },
 
+    training(element, panel) {
+      akgnn.draw(element, [...bandsOf(panel.rows), ...linesOf(panel.rows, 5)], akgnn.layout({
+        xaxis: { title: { text: "epoch" } },
+        yaxis: { ...shareAxis(element), hoverformat: ".2f" },
+      }));
+    },
+
     depth(element, panel, panels) {
       const part = (p, name) => p[name].mean.flatMap((m, k) => [m - p[name].std[k], m + p[name].std[k]]);
       const all = range(panels.flatMap((p) => [...part(p, "train"), ...part(p, "test")]));
