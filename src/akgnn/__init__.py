@@ -31,14 +31,15 @@ if TYPE_CHECKING:
     from akgnn.runs.api import train
     from akgnn.runs.run import Run, load_run
     from akgnn.training.batched.fit_many import fit_many
-    from akgnn.training.fit import FitResult, fit
+    from akgnn.training.fit import fit
+    from akgnn.training.result import FitResult
     from akgnn.training.settings import TrainSettings
 
 _HOME = {
     "AKConv": "akgnn.layers.ak_conv",
     "AKGNN": "akgnn.models.akgnn",
     "AKGNNClassifier": "akgnn.estimator.classifier",
-    "FitResult": "akgnn.training.fit",
+    "FitResult": "akgnn.training.result",
     "Graph": "akgnn.graph",
     "Kernel": "akgnn.layers.kernels",
     "NodeData": "akgnn.data.node_data",

@@ -12,7 +12,7 @@ import akgnn
 from akgnn.cli.flags import in_flags
 from akgnn.cli.main import flags_of_commands
 from akgnn.models.registry import MODELS
-from akgnn.runs.plan import default_settings
+from akgnn.runs.presets import default_settings
 from akgnn.training.strategies.registry import STRATEGIES
 
 SOURCE = Path(akgnn.__file__).parent

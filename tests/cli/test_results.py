@@ -19,9 +19,9 @@ from akgnn.runs.choice import Choice, Tried
 from akgnn.runs.facts import DataFacts
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.runs.run import Run
-from akgnn.training.fit import FitResult
 from akgnn.training.history import History
 from akgnn.training.metrics import METRICS, Metric
+from akgnn.training.result import FitResult
 from akgnn.training.score import Score
 from akgnn.training.state import RestartResult
 

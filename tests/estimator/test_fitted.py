@@ -16,8 +16,8 @@ from akgnn.models.registry import build_model
 from akgnn.runs.facts import DataFacts
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.runs.run import Run
-from akgnn.training.fit import FitResult
 from akgnn.training.history import History
+from akgnn.training.result import FitResult
 
 ROWS = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 8.0]])
 ONE_WAY = Graph.from_edge_index(torch.tensor([[0, 1, 2], [1, 2, 3]]), num_nodes=4)

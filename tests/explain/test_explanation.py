@@ -23,7 +23,7 @@ from akgnn.graph import Graph
 from akgnn.models.akgnn import AKGNN
 from akgnn.models.akgnn_grand import AKGNNGrand
 from akgnn.models.registry import MODELS, build_model
-from akgnn.runs.plan import default_settings
+from akgnn.runs.presets import default_settings
 from explain_data import Smoothing, star
 from oracles import dense, random_graph, renormalised, sparse
 

@@ -17,7 +17,7 @@ from akgnn.explain.signals import high_frequency_share
 from akgnn.files import without_nan
 from akgnn.models.akgnn import AKGNN
 from akgnn.models.registry import build_model
-from akgnn.runs.plan import default_settings
+from akgnn.runs.presets import default_settings
 from akgnn.training.metrics import accuracy, calibration_error
 from explain_data import star
 

@@ -17,8 +17,9 @@ def build(**options):
     with torch.no_grad():
         for k, layer in enumerate(model.layers):
             layer.phi.fill_(0.3 + 0.5 * k)
-        for norm in model.norms:
-            for tensor in norm.parameters():
+        # Biases too must have left their start.
+        for name, tensor in model.named_parameters():
+            if name.startswith("norms") or name.endswith("bias"):
                 tensor.normal_(generator=generator)
     return model.double().eval()
 
@@ -44,6 +45,8 @@ def by_the_formula(model, x, matrix):
         mixed = paper_kernel(matrix, lambda_max) @ (h @ transform.weight)
         if model.settings.residual:
             mixed = mixed + h @ model.residuals[k].weight + model.residuals[k].bias
+        else:
+            mixed = mixed + transform.bias
         h = normalised(model, k, mixed).relu()
         outputs.append(h)
     return outputs
@@ -80,7 +83,7 @@ def test_the_kernel_of_gcn_is_one_of_its_kernels():
         layer.reset_parameters()
     h = x
     for transform in model.transforms:
-        h = (paper_kernel(dense(graph), 2.0) @ (h @ transform.weight)).relu()
+        h = (paper_kernel(dense(graph), 2.0) @ (h @ transform.weight) + transform.bias).relu()
     torch.testing.assert_close(model.embed(x, graph), h)
     assert not any(layer.phi.requires_grad for layer in model.layers)
 

@@ -80,9 +80,7 @@ def by_the_formula(name, model, graph, x):
         if settings.residual:
             mixed = mixed + h @ model.residuals[k].weight + model.residuals[k].bias
         else:
-            # The bias of a transform is propagated with it.
-            ones = torch.ones(len(h), 1, dtype=h.dtype)
-            mixed = propagated(name, model, graph, k, h @ transform.weight + ones * transform.bias)
+            mixed = mixed + transform.bias
         h = normalised(model.norms[k], settings.norm, mixed).relu()
         outputs.append(h)
     return outputs
@@ -120,6 +118,18 @@ def test_a_block_of_gcn_equals_pygs_layer_and_linear_map():
     torch.testing.assert_close(model(x, graph), expected)
 
 
+def test_a_block_of_gcn_without_residual_equals_pygs_layer_and_its_bias():
+    graph, model = random_graph(0), build("gcn", num_layers=1, residual=False)
+    x = features(graph)
+    layer = pyg.GCNConv(6, 4).double()
+    with torch.no_grad():
+        model.transforms[0].bias.uniform_()
+        layer.lin.weight.copy_(model.transforms[0].weight.T)
+        layer.bias.copy_(model.transforms[0].bias)
+    expected = model.classifier(layer(x, graph.edge_index).relu())
+    torch.testing.assert_close(model(x, graph), expected)
+
+
 def test_a_block_of_graphsage_equals_pygs_layer():
     graph, model = random_graph(0), build("graphsage", num_layers=1)
     x = features(graph)
@@ -135,9 +145,9 @@ def test_a_block_of_graphsage_equals_pygs_layer():
 def test_a_block_of_gat_equals_pygs_layer_with_its_self_loops():
     graph, model = random_graph(0), build("gat", num_layers=1, residual=False)
     x = features(graph)
-    layer = pyg.GATConv(6, 4, heads=2, bias=False).double()
+    layer = pyg.GATConv(6, 4, heads=2).double()
     with torch.no_grad():
-        model.transforms[0].bias.zero_()
+        layer.bias.copy_(model.transforms[0].bias.uniform_())
         layer.lin.weight.copy_(model.transforms[0].weight.T)
         layer.att_src.copy_(model.layers[0].att_src)
         layer.att_dst.copy_(model.layers[0].att_dst)

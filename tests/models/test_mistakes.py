@@ -6,7 +6,7 @@ import torch
 from akgnn.data.catalogue import load_dataset
 from akgnn.errors import AkgnnError, DataError
 from akgnn.models.registry import MODELS, build_model
-from akgnn.runs.plan import default_settings
+from akgnn.runs.presets import default_settings
 
 DATA = load_dataset("csbm:num_nodes=60")
 X, GRAPH = DATA.x, DATA.graph

@@ -5,7 +5,7 @@ from akgnn.data.catalogue import load_dataset
 from akgnn.layers.kernels import KERNELS, SignedKernel
 from akgnn.models.akgnn import AKGNN
 from akgnn.models.scalars import Position, by_strand, positions_of, scalars_of, symbol_of
-from akgnn.runs.plan import load_preset
+from akgnn.runs.presets import load_preset
 
 
 def settings_of(model="akgnn", **changes):

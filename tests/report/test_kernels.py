@@ -11,8 +11,8 @@ from akgnn.report.kernels import FREQUENCIES, kernel_name, learned_kernels
 from akgnn.runs.facts import DataFacts
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.runs.run import Run
-from akgnn.training.fit import FitResult
 from akgnn.training.history import History
+from akgnn.training.result import FitResult
 
 DATA = load_dataset("csbm:num_nodes=100")
 

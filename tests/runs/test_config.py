@@ -8,7 +8,8 @@ from akgnn.data.tables.settings import TableSettings
 from akgnn.errors import SettingsError
 from akgnn.models.registry import MODELS
 from akgnn.runs.config import config_text, line_of, meanings, read_config, settings_toml
-from akgnn.runs.plan import RunPlan, RunSettings, list_presets
+from akgnn.runs.plan import RunPlan, RunSettings
+from akgnn.runs.presets import list_presets
 
 
 @pytest.fixture

@@ -21,7 +21,8 @@ from akgnn.runs.memory import (
     remedies,
     training_bytes,
 )
-from akgnn.runs.plan import RunPlan, RunSettings, list_presets
+from akgnn.runs.plan import RunPlan, RunSettings
+from akgnn.runs.presets import list_presets
 
 # What the estimates may be of the measured peaks.
 LOWEST, HIGHEST = 0.7, 2.0

@@ -3,7 +3,8 @@ import pytest
 from akgnn.data.catalogue import dataset_names, load_dataset
 from akgnn.errors import SettingsError, UnknownNameError
 from akgnn.models.registry import MODELS
-from akgnn.runs.plan import RunPlan, RunSettings, list_presets, load_preset
+from akgnn.runs.plan import RunPlan, RunSettings
+from akgnn.runs.presets import list_presets, load_preset
 from akgnn.runs.train import train_run
 
 

@@ -9,8 +9,8 @@ from akgnn.cli.main import main
 from akgnn.errors import MissingExtraError, RunFolderError
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.trackers.mlflow import MLflow
-from akgnn.training.fit import FitResult
 from akgnn.training.history import History
+from akgnn.training.result import FitResult
 
 TOY = ["--dataset", "csbm:num_nodes=150", "--set", "epochs=4", "--set", "hidden_channels=8"]
 PLAN = RunPlan.make(RunSettings(dataset="csbm:num_nodes=150"))

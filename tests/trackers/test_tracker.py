@@ -3,8 +3,8 @@ import math
 from akgnn.models.scalars import Position
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.trackers.tracker import epoch_row, result_row, settings_row
-from akgnn.training.fit import FitResult
 from akgnn.training.history import History
+from akgnn.training.result import FitResult
 
 
 def test_an_epoch_has_one_number_for_each_name():

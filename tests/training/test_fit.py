@@ -10,9 +10,10 @@ from akgnn.errors import DivergedError, SettingsError
 from akgnn.models.akgnn import AKGNN
 from akgnn.training.calibration import UNCALIBRATED, Calibration, calibration_of
 from akgnn.training.callbacks import Callback
-from akgnn.training.fit import FitResult, fit
+from akgnn.training.fit import fit
 from akgnn.training.history import History
 from akgnn.training.metrics import METRICS, logits_roc_auc, roc_auc
+from akgnn.training.result import FitResult
 from akgnn.training.settings import TrainSettings
 
 DATA = load_dataset("csbm:num_nodes=400,homophily=0.8,signal=6")

@@ -3,7 +3,7 @@ import pytest
 from akgnn.data.catalogue import dataset_names
 from akgnn.errors import SettingsError, SpecError
 from akgnn.models.registry import MODELS
-from akgnn.runs.plan import default_settings, list_presets, load_preset
+from akgnn.runs.presets import default_settings, list_presets, load_preset
 from akgnn.tuning.space import Dimension, load_space, rounded, settings_of, space_of, tried_preset
 
 optuna = pytest.importorskip("optuna")

@@ -19,7 +19,7 @@ def models(
     Example: akgnn models akgnn
     """
     from akgnn.models.registry import MODELS, find_model
-    from akgnn.runs.plan import list_presets, load_preset
+    from akgnn.runs.presets import list_presets, load_preset
     from akgnn.tuning.space import settings_of
 
     if name is None:
@@ -65,7 +65,7 @@ def _parameters(name: str) -> int | None:
     """Number of parameters on Cora with the first preset; None where a package is missing."""
     from akgnn.errors import MissingExtraError
     from akgnn.models.registry import build_model
-    from akgnn.runs.plan import list_presets, load_preset
+    from akgnn.runs.presets import list_presets, load_preset
 
     settings = load_preset(name, next(iter(list_presets(name))), "cora").model
     try:

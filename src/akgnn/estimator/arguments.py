@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from akgnn.errors import SettingsError
-from akgnn.runs.plan import FOR_ANY_GRAPH, Preset, load_preset
+from akgnn.runs.plan import FOR_ANY_GRAPH
+from akgnn.runs.presets import Preset, load_preset
 from akgnn.settings import Settings, count, rate
 
 # Arguments that are settings by the same name.

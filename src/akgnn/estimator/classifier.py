@@ -18,7 +18,8 @@ from akgnn.files import as_path
 from akgnn.machine.device import choose_device
 from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.runs.choice import choose
-from akgnn.runs.plan import Preset, RunPlan, RunSettings
+from akgnn.runs.plan import RunPlan, RunSettings
+from akgnn.runs.presets import Preset
 from akgnn.runs.train import train_run
 
 try:

@@ -13,7 +13,7 @@ from akgnn.data.node_data import NodeData
 from akgnn.errors import DataError
 from akgnn.estimator.inputs import Scaling, as_features, as_graph, fingerprint
 from akgnn.graph import Graph
-from akgnn.runs.plan import Preset
+from akgnn.runs.presets import Preset
 from akgnn.runs.run import Run
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ from akgnn.models.boosting import GRADIENT_BOOSTING, Boosted, BoostingSettings, 
 from akgnn.runs.facts import DataFacts
 from akgnn.runs.plan import RunPlan
 from akgnn.runs.run import Run
-from akgnn.training.fit import FitResult, check_stopping, scores_of
+from akgnn.training.fit import check_stopping, scores_of
 from akgnn.training.history import History
 from akgnn.training.metrics import METRICS, accuracy, cross_entropy
+from akgnn.training.result import FitResult
 
 
 def is_boosting(plan: RunPlan) -> bool:

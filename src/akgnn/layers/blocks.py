@@ -7,7 +7,7 @@ from typing import cast
 from torch import Tensor, nn
 
 from akgnn.csr import CSR
-from akgnn.layers.linear import Linear
+from akgnn.layers.linear import Linear, multiply
 from akgnn.layers.norms import NORMS, Norm
 from akgnn.ops.dropout import Noise
 
@@ -19,10 +19,10 @@ class Blocks(nn.Module, ABC):
     """The blocks of a network, whatever propagates in them.
 
         H^(0) = X W_0, or X
-        H^(k) = σ(norm(P_k(H^(k-1) W_k) + H^(k-1) U_k))
+        H^(k) = σ(norm(P_k(H^(k-1) W_k) + H^(k-1) U_k + b_k))
 
-    with dropout on every H^(k). P_k is the propagation of block k. A final class calls
-    `_add_blocks` when it is built.
+    with dropout on every H^(k). P_k is the propagation of block k; the bias is added after it, as
+    neighbours would add it up by their number. A final class calls `_add_blocks` when it is built.
     """
 
     input_transform: Linear | None
@@ -74,7 +74,8 @@ class Blocks(nn.Module, ABC):
         outputs: list[Tensor] = []
         for k, drop in enumerate(drops):
             before = outputs[-1] if outputs else h
-            mixed = propagate(k, self.transforms[k](before))
+            transform = cast(Linear, self.transforms[k])
+            mixed = transform.shifted(propagate(k, multiply(before, transform.weight)))
             if len(self.residuals):
                 mixed = mixed + self.residuals[k](before)
             outputs.append(drop(self.activate(self.norms[k](mixed)), noise))

@@ -67,8 +67,11 @@ class Linear(nn.Module):
 
     def forward(self, x: Tensor | CSR) -> Tensor:
         """Map `x`, one row a node."""
-        out = multiply(x, self.weight)
-        return out if self.bias is None else out + self.bias.unsqueeze(-2).to(out.dtype)
+        return self.shifted(multiply(x, self.weight))
+
+    def shifted(self, h: Tensor) -> Tensor:
+        """`h` with the bias added, if there is one."""
+        return h if self.bias is None else h + self.bias.unsqueeze(-2).to(h.dtype)
 
     def extra_repr(self) -> str:
         """Sizes, for `print(model)`."""

@@ -16,7 +16,8 @@ from typing import Any
 from akgnn.data.tables.settings import TableSettings, paths_of, renamed_table_settings
 from akgnn.errors import AkgnnError, SettingsError, UnknownNameError
 from akgnn.files import read_file
-from akgnn.runs.plan import Preset, RunPlan, RunSettings, default_settings
+from akgnn.runs.plan import RunPlan, RunSettings
+from akgnn.runs.presets import Preset, default_settings
 from akgnn.settings import Settings, meanings
 
 _KINDS = ("run", "tables", "model", "training", "strategy")

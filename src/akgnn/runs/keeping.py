@@ -20,9 +20,9 @@ from akgnn.runs.plan import RunPlan
 from akgnn.runs.rows import row_tensors
 from akgnn.runs.run import EXTRA_TENSORS, Run, load_run, plan_of
 from akgnn.training.callbacks import Callback, Epoch
-from akgnn.training.fit import FitResult
 from akgnn.training.history import History
 from akgnn.training.optimizer import make_optimizer
+from akgnn.training.result import FitResult
 from akgnn.training.state import Snapshot, initial_values
 
 Outcome = Run | AkgnnError

@@ -1,14 +1,8 @@
-"""What a run is to be: data, model, seed and all settings, before anything is trained.
+"""What a run is to be: data, model, seed and all settings, before anything is trained."""
 
-Presets are settings of a model and its training under one name, kept as TOML files. Beside its
-presets a file has one more table, `search`: what `akgnn tune` looks through.
-"""
-
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +20,16 @@ from akgnn.data.node_data import NodeData
 from akgnn.data.published import PYG_SOURCES
 from akgnn.data.tables.settings import TableSettings, renamed_table_settings
 from akgnn.errors import SettingsError, UnknownNameError
-from akgnn.models.registry import build_model, find_model
+from akgnn.models.registry import build_model
+from akgnn.runs.presets import (
+    ANY_GRAPH,
+    Preset,
+    default_settings,
+    list_presets,
+    load_preset,
+    preset_for_own_tables,
+)
 from akgnn.settings import Settings, count, seed
-from akgnn.training.settings import TrainSettings
-from akgnn.training.strategies.registry import StrategyChoice
 from akgnn.training.strategies.supervised import Strategy
 
 TABLES = "tables"
@@ -38,9 +38,8 @@ MOST_MEMBERS = 200
 """The most models in an ensemble; beyond a few dozen another hardly changes the mean."""
 WITHOUT_EDGES = "mlp"
 """The model that sees no edges, and so tells whether they help."""
-_SEARCH = "search"
-_ANY_GRAPH, _NEAREST = "any-graph", "nearest-neighbours"
-FOR_ANY_GRAPH = (_ANY_GRAPH, "deep", "deep-short", "deep-long")
+_NEAREST = "nearest-neighbours"
+FOR_ANY_GRAPH = (ANY_GRAPH, "deep", "deep-short", "deep-long")
 """What is tried on a graph where nobody named a preset, the one that is taken untried in front."""
 # The same where the columns of a table are of several kinds.
 _FOR_MIXED_COLUMNS = ("mixed-columns", "mixed-columns-no-labels", "mixed-columns-deep")
@@ -78,50 +77,6 @@ class RunSettings(Settings):
         """The seed, or those of an ensemble, in words."""
         last = self.seed + self.ensemble - 1
         return f"seed {self.seed}" if last == self.seed else f"seeds {self.seed} to {last}"
-
-
-@dataclass(frozen=True)
-class Preset:
-    """Settings of a model, of its training, and of the strategy that trains it."""
-
-    model: Settings
-    training: TrainSettings
-    strategy: StrategyChoice
-
-    def updated(self, values: Mapping[str, Any]) -> "Preset":
-        """A copy with other values; each name is looked up in all kinds of settings."""
-        # Another strategy brings other names.
-        chosen = {name: value for name, value in values.items() if name == "strategy"}
-        known = self.updated_by_kind({"strategy": chosen}).to_dict()
-        every = [name for kind in known.values() for name in kind]
-        for name in values:
-            if name not in every:
-                raise UnknownNameError("setting", name, every)
-        return self.updated_by_kind(
-            {
-                kind: {name: value for name, value in values.items() if name in names}
-                for kind, names in known.items()
-            }
-        )
-
-    def updated_by_kind(self, values: Mapping[str, Any]) -> "Preset":
-        """A copy with other values, given under `model`, `training` and `strategy`.
-
-        Under `strategy` the name `strategy` chooses another than the model's own.
-        """
-        return Preset(
-            self.model.updated(values.get("model", {})),
-            self.training.updated(values.get("training", {})),
-            self.strategy.updated(values.get("strategy", {})),
-        )
-
-    def to_dict(self) -> dict[str, dict[str, Any]]:
-        """The settings by kind and name."""
-        return {
-            "model": self.model.to_dict(),
-            "training": self.training.to_dict(),
-            "strategy": self.strategy.to_dict(),
-        }
 
 
 @dataclass(frozen=True)
@@ -194,7 +149,7 @@ class RunPlan:
         if not has_choice:
             return plans([(model, preset_for_own_tables(model))])[0]
         named = [(model, preset) for preset in FOR_ANY_GRAPH]
-        found = plans([*named, *([] if "model" in run else [(WITHOUT_EDGES, _ANY_GRAPH)])])
+        found = plans([*named, *([] if "model" in run else [(WITHOUT_EDGES, ANY_GRAPH)])])
         mixed = [] if tables is None else plans([(model, name) for name in _FOR_MIXED_COLUMNS])
         return replace(found[0], open=tuple(found), mixed=tuple(mixed))
 
@@ -319,33 +274,6 @@ def _plans_of(
     return plans
 
 
-def default_settings(model: str) -> Preset:
-    """The settings of a model before any preset."""
-    entry = find_model(model)
-    return Preset(entry.settings(), TrainSettings(), StrategyChoice.of(entry.strategy))
-
-
-def list_presets(model: str) -> dict[str, str]:
-    """The names of a model's presets, each with a line about it."""
-    return {name: table["about"] for name, table in _tables(model).items()}
-
-
-def load_preset(model: str, name: str, dataset: str) -> Preset:
-    """The settings under a preset's name, with what it says of this data set."""
-    tables = _tables(model)
-    if name not in tables:
-        raise UnknownNameError("preset", name, tables)
-    table = tables[name]
-    preset = default_settings(model).updated_by_kind(table)
-    return preset.updated_by_kind(table.get("datasets", {}).get(dataset, {}))
-
-
-def preset_for_own_tables(model: str) -> str:
-    """The preset for a graph of which nothing is known, where the model has one."""
-    presets = list_presets(model)
-    return _ANY_GRAPH if _ANY_GRAPH in presets else next(iter(presets))
-
-
 def _is_others(dataset: str | None) -> bool:
     """Whether it is a graph that others published and the paper does not have."""
     name = base_name(dataset or "")
@@ -371,25 +299,6 @@ def _for_nearest_rows(run: dict[str, Any], model: str) -> dict[str, Any]:
     if "preset" not in run and _NEAREST in list_presets(model):
         run = {**run, "preset": _NEAREST}
     return {"direction": "kept", **run} if run.get("preset") == _NEAREST else run
-
-
-def search_table(model: str) -> dict[str, Any]:
-    """What a search looks through, by the names of settings; `akgnn.tuning.space` reads it."""
-    space: dict[str, Any] = _content(model).get(_SEARCH, {})
-    return space
-
-
-def _tables(model: str) -> dict[str, Any]:
-    return {name: table for name, table in _content(model).items() if name != _SEARCH}
-
-
-def _content(model: str) -> dict[str, Any]:
-    entry = find_model(model)
-    file = entry.presets or files("akgnn.runs") / "preset_files" / f"{model}.toml"
-    if not file.is_file():
-        # A model of one's own without presets has its defaults.
-        return {"paper": {"about": "The defaults of its settings"}}
-    return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
 def _renamed(settings: Mapping[str, Any]) -> dict[str, Any]:

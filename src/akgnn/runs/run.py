@@ -36,8 +36,9 @@ from akgnn.runs.plan import RunPlan
 from akgnn.runs.predictions import Predictions
 from akgnn.runs.rows import kept_rows
 from akgnn.training.ensemble import Ensemble
-from akgnn.training.fit import FitResult, logits_hiding, predict_logits
+from akgnn.training.fit import logits_hiding, predict_logits
 from akgnn.training.history import History
+from akgnn.training.result import FitResult
 
 if TYPE_CHECKING:
     from akgnn.runs.choice import Choice

@@ -13,7 +13,7 @@ from akgnn.errors import MissingExtraError, RunFolderError
 from akgnn.files import make_folder, replacing
 from akgnn.runs.plan import RunPlan
 from akgnn.trackers.tracker import Tracker, result_row, settings_row
-from akgnn.training.fit import FitResult
+from akgnn.training.result import FitResult
 
 DATABASE = "mlflow.db"
 EXPERIMENT = "akgnn"

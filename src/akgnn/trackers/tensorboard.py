@@ -9,7 +9,7 @@ from akgnn.errors import MissingExtraError, RunFolderError
 from akgnn.files import make_folder
 from akgnn.runs.plan import RunPlan
 from akgnn.trackers.tracker import Tracker, result_row, settings_row
-from akgnn.training.fit import FitResult
+from akgnn.training.result import FitResult
 
 # Runs that begin before those before them have to give back their files, of which a process may
 # have few.

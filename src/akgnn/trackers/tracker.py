@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from akgnn.models.scalars import Position
 from akgnn.runs.plan import RunPlan
-from akgnn.training.fit import FitResult
 from akgnn.training.history import History
+from akgnn.training.result import FitResult
 
 
 class Tracker(ABC):

@@ -15,7 +15,7 @@ from akgnn.trackers.mlflow import MLflow
 from akgnn.trackers.tensorboard import TensorBoard
 from akgnn.trackers.tracker import Tracker, epoch_row
 from akgnn.training.callbacks import Callback, Epoch
-from akgnn.training.fit import FitResult
+from akgnn.training.result import FitResult
 
 # With the folders that these programs look into by themselves.
 TRACKERS: dict[str, tuple[type[TensorBoard | MLflow], str]] = {

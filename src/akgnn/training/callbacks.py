@@ -8,7 +8,7 @@ from akgnn.errors import DivergedError, InterruptedRunError
 from akgnn.training.history import History
 
 if TYPE_CHECKING:
-    from akgnn.training.fit import FitResult
+    from akgnn.training.result import FitResult
     from akgnn.training.state import Snapshot
 
 

@@ -13,8 +13,9 @@ from akgnn.data.node_data import NodeData
 from akgnn.errors import DataError, SettingsError
 from akgnn.graph import Graph
 from akgnn.training.calibration import Calibrated, Calibration
-from akgnn.training.fit import FitResult, predict_logits, scores_of
+from akgnn.training.fit import predict_logits, scores_of
 from akgnn.training.metrics import accuracy, cross_entropy
+from akgnn.training.result import FitResult
 
 
 class Ensemble(nn.Module):

@@ -1,14 +1,12 @@
 """`fit`: one model from data to a result, and the loop that every training goes through."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
-from akgnn.codec import from_json
 from akgnn.csr import CSR
 from akgnn.data.label_inputs import hide_labels
 from akgnn.data.node_data import NodeData
@@ -19,116 +17,17 @@ from akgnn.ops.dropout import Noise
 from akgnn.training.arguments import check_arguments, outputs_checked
 from akgnn.training.calibration import UNCALIBRATED, Calibration, calibration_of
 from akgnn.training.callbacks import Callback, Epoch, notify
-from akgnn.training.history import History
 from akgnn.training.metrics import METRICS, accuracy, cross_entropy, metrics_by_epoch
 from akgnn.training.optimizer import optimizer_tensors
+from akgnn.training.result import FitResult
 from akgnn.training.settings import TrainSettings
-from akgnn.training.state import RestartResult, Snapshot, Stopwatch, TrainingState, copied
+from akgnn.training.state import Snapshot, Stopwatch, TrainingState, copied
 from akgnn.training.strategies.supervised import (
     Strategy,
     Supervised,
     takes_labels,
     with_class_weight,
 )
-
-
-@dataclass(frozen=True)
-class FitResult:
-    """What training came to; all scores but the losses in per cent.
-
-    Scores are attributes: `test_accuracy`, `test_macro_f1`, `val_roc_auc` and so on, for every name
-    in `METRICS`. The test nodes are read once, at the best epoch; without any, scores are NaN.
-
-    Attributes:
-        scores: By name: `test_NAME` and `val_NAME` of every metric, `val_loss` and
-            `train_accuracy`, all at the best epoch.
-        best_epoch: The epoch that validation chose, counted from 1.
-        epochs: How many epochs were trained.
-        seconds: Time of the training.
-        lambda_max: λ of every layer at the best epoch; empty for models without.
-        neighbour_share: What every layer takes from neighbours at the best epoch, from -1 to 1;
-            empty for models without adaptive kernels.
-        restarts: The initial values that were tried, where there were several.
-        history: Every epoch; of several restarts those of the best.
-        calibration: How class scores become probabilities, so that the loss on validation nodes is
-            lowest. Log loss and calibration error are of those probabilities.
-    """
-
-    scores: Mapping[str, float]
-    best_epoch: int
-    epochs: int
-    seconds: float
-    lambda_max: tuple[float, ...]
-    neighbour_share: tuple[float, ...]
-    restarts: tuple[RestartResult, ...]
-    history: History = field(repr=False)
-    calibration: Calibration = UNCALIBRATED
-
-    def __getattr__(self, name: str) -> float:
-        scores: Mapping[str, float] = self.__dict__.get("scores", {})
-        if name in scores:
-            return scores[name]
-        raise AttributeError(f"A result has no {name!r}; its scores are {', '.join(scores)}.")
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self.scores]
-
-    @property
-    def temperature(self) -> float:
-        """What the class scores of a typical node are divided by; 1 leaves them."""
-        return self.calibration.temperature
-
-    @property
-    def metrics(self) -> dict[str, float]:
-        """The scores and the numbers of epochs by name."""
-        return {**self.scores, "best_epoch": self.best_epoch, "epochs": self.epochs}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the history, in one flat object."""
-        return {
-            **self.metrics,
-            "seconds": self.seconds,
-            "lambda_max": list(self.lambda_max),
-            "neighbour_share": list(self.neighbour_share),
-            "starts": [restart.to_dict() for restart in self.restarts],
-            "temperature": self.calibration.temperature,
-            "temperature_power": self.calibration.power,
-            "typical_size": self.calibration.size,
-            "uniform_share": self.calibration.uniform_share,
-        }
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any], history: History) -> "FitResult":
-        """The result that `to_dict` wrote; a `ValueError` or `KeyError` if it does not fit."""
-        lists = ("lambda_max", "neighbour_share", "starts")
-        calibration = ("temperature", "temperature_power", "typical_size", "uniform_share")
-        others = ("best_epoch", "epochs", "seconds", *lists, *calibration)
-        # Runs from before there were some of the scores do not have them.
-        scores = dict.fromkeys(_score_names(), math.nan)
-        for name in ("test_accuracy", "val_accuracy", "val_loss", "train_accuracy"):
-            scores[name] = from_json(float, content[name], name)
-        scores |= {
-            name: from_json(float, value, name)
-            for name, value in content.items()
-            if name not in others
-        }
-        numbers = tuple[float, ...]
-        # Runs from before probabilities were calibrated have them as they were.
-        temperature, power, size, share = (
-            from_json(float, content.get(name, default), name)
-            for name, default in zip(calibration, (1.0, 0.0, 1.0, 0.0), strict=True)
-        )
-        return cls(
-            scores,
-            from_json(int, content["best_epoch"], "best_epoch"),
-            from_json(int, content["epochs"], "epochs"),
-            from_json(float, content["seconds"], "seconds"),
-            from_json(numbers, content["lambda_max"], "lambda_max"),
-            from_json(numbers, content.get("neighbour_share", []), "neighbour_share"),
-            from_json(tuple[RestartResult, ...], content.get("starts", []), "starts"),
-            history,
-            Calibration(temperature=temperature, power=power, size=size, uniform_share=share),
-        )
 
 
 def fit(
@@ -417,12 +316,6 @@ def _calibration(logits: Tensor, data: NodeData) -> Calibration:
     nodes = data.split.val
     is_held_out = not bool(torch.isin(nodes, data.split.train).any())
     return calibration_of(logits[nodes], data.y[nodes]) if is_held_out else UNCALIBRATED
-
-
-def _score_names() -> list[str]:
-    """The names of all scores of a result, the test nodes' first."""
-    test, val = ([f"{part}_{name}" for name in METRICS] for part in ("test", "val"))
-    return [*test, *val, "val_loss", "train_accuracy"]
 
 
 def _lambda_max(model: nn.Module) -> list[float]:

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from akgnn.training.fit import FitResult
 from akgnn.training.history import History
 from akgnn.training.metrics import METRICS, Metric
+from akgnn.training.result import FitResult
 
 T = TypeVar("T")
 # Other than the log loss of results, a search's loss is shown with four digits.

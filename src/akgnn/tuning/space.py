@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from akgnn.errors import SettingsError, SpecError
-from akgnn.runs.plan import Preset, search_table
+from akgnn.runs.presets import Preset, search_table
 
 if TYPE_CHECKING:
     import optuna

@@ -15,9 +15,10 @@ from akgnn.models.replicas import put_replica, select_replicas, stack, unstack
 from akgnn.ops.dropout import Noise
 from akgnn.training.batched.adam import StackedAdam
 from akgnn.training.callbacks import Epoch
-from akgnn.training.fit import FitResult, other_scores, result_of, take_steps
+from akgnn.training.fit import other_scores, result_of, take_steps
 from akgnn.training.metrics import cross_entropy, metrics_by_epoch
 from akgnn.training.optimizer import phi_penalty
+from akgnn.training.result import FitResult
 from akgnn.training.state import Snapshot, Stopwatch, TrainingState
 from akgnn.training.strategies.supervised import Strategy, with_class_weight
 

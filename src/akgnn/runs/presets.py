@@ -1,0 +1,110 @@
+"""Presets: settings of a model and its training under one name, kept as TOML files.
+
+Beside its presets a file has one more table, `search`: what `akgnn tune` looks through.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from akgnn.errors import UnknownNameError
+from akgnn.models.registry import find_model
+from akgnn.settings import Settings
+from akgnn.training.settings import TrainSettings
+from akgnn.training.strategies.registry import StrategyChoice
+
+ANY_GRAPH = "any-graph"
+"""The preset for a graph of which nothing is known."""
+_SEARCH = "search"
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Settings of a model, of its training, and of the strategy that trains it."""
+
+    model: Settings
+    training: TrainSettings
+    strategy: StrategyChoice
+
+    def updated(self, values: Mapping[str, Any]) -> "Preset":
+        """A copy with other values; each name is looked up in all kinds of settings."""
+        # Another strategy brings other names.
+        chosen = {name: value for name, value in values.items() if name == "strategy"}
+        known = self.updated_by_kind({"strategy": chosen}).to_dict()
+        every = [name for kind in known.values() for name in kind]
+        for name in values:
+            if name not in every:
+                raise UnknownNameError("setting", name, every)
+        return self.updated_by_kind(
+            {
+                kind: {name: value for name, value in values.items() if name in names}
+                for kind, names in known.items()
+            }
+        )
+
+    def updated_by_kind(self, values: Mapping[str, Any]) -> "Preset":
+        """A copy with other values, given under `model`, `training` and `strategy`.
+
+        Under `strategy` the name `strategy` chooses another than the model's own.
+        """
+        return Preset(
+            self.model.updated(values.get("model", {})),
+            self.training.updated(values.get("training", {})),
+            self.strategy.updated(values.get("strategy", {})),
+        )
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """The settings by kind and name."""
+        return {
+            "model": self.model.to_dict(),
+            "training": self.training.to_dict(),
+            "strategy": self.strategy.to_dict(),
+        }
+
+
+def default_settings(model: str) -> Preset:
+    """The settings of a model before any preset."""
+    entry = find_model(model)
+    return Preset(entry.settings(), TrainSettings(), StrategyChoice.of(entry.strategy))
+
+
+def list_presets(model: str) -> dict[str, str]:
+    """The names of a model's presets, each with a line about it."""
+    return {name: table["about"] for name, table in _tables(model).items()}
+
+
+def load_preset(model: str, name: str, dataset: str) -> Preset:
+    """The settings under a preset's name, with what it says of this data set."""
+    tables = _tables(model)
+    if name not in tables:
+        raise UnknownNameError("preset", name, tables)
+    table = tables[name]
+    preset = default_settings(model).updated_by_kind(table)
+    return preset.updated_by_kind(table.get("datasets", {}).get(dataset, {}))
+
+
+def preset_for_own_tables(model: str) -> str:
+    """The preset for a graph of which nothing is known, where the model has one."""
+    presets = list_presets(model)
+    return ANY_GRAPH if ANY_GRAPH in presets else next(iter(presets))
+
+
+def search_table(model: str) -> dict[str, Any]:
+    """What a search looks through, by the names of settings; `akgnn.tuning.space` reads it."""
+    space: dict[str, Any] = _content(model).get(_SEARCH, {})
+    return space
+
+
+def _tables(model: str) -> dict[str, Any]:
+    return {name: table for name, table in _content(model).items() if name != _SEARCH}
+
+
+def _content(model: str) -> dict[str, Any]:
+    entry = find_model(model)
+    file = entry.presets or files("akgnn.runs") / "preset_files" / f"{model}.toml"
+    if not file.is_file():
+        # A model of one's own without presets has its defaults.
+        return {"paper": {"about": "The defaults of its settings"}}
+    return tomllib.loads(file.read_text(encoding="utf-8"))
