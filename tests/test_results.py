@@ -183,6 +183,25 @@ def test_the_table_of_mixed_tables_is_what_its_scores_give():
     assert worst < 0.9
 
 
+def test_the_table_of_calibration_is_what_its_lines_give():
+    file = ROOT / "benchmarks" / "calibration.py"
+    spec = importlib.util.spec_from_file_location("calibration_benchmark", file)
+    benchmark = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(benchmark)
+    found = {}
+    for line in map(json.loads, (ROOT / "results" / "calibration.jsonl").read_text().splitlines()):
+        found.setdefault(graph_name(line["dataset"]), []).append(line)
+    text = (ROOT / "docs" / "seeing-why.md").read_text(encoding="utf-8")
+    rows = text.partition("| | splits | nodes |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert len(rows) == len(found)
+    for row in rows:
+        name, *cells = row.strip("| ").split(" | ")
+        error, chance = benchmark.pooled(found[name])
+        nodes = sum(line["nodes"] for line in found[name])
+        splits = len({line["number"] for line in found[name]})
+        assert cells == [str(splits), str(nodes), f"{error:.1f}", f"{chance:.1f}"]
+
+
 def test_the_table_of_ensembles_is_what_its_lines_give():
     found = {}
     for line in (ROOT / "results" / "ensembles.jsonl").read_text().splitlines():
