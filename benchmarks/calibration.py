@@ -31,11 +31,9 @@ def measure(graph: str, number: int, device: str, data_root: str | None) -> dict
     run = akgnn.train(
         graph, split=split, split_seed=draw, seed=number, device=device, data_root=data_root
     )
-    data = run.data(data_root)
+    data = run.data()
     nodes = data.split.test.cpu()
-    probability, predicted = (
-        run.predict(data_root=data_root).probability.cpu().double()[nodes].max(1)
-    )
+    probability, predicted = run.predict().probability.cpu().double()[nodes].max(1)
     is_right = (predicted == data.y.cpu()[nodes]).double()
     edges = torch.linspace(0, 1, CALIBRATION_BINS + 1, dtype=torch.float64)
     bins = torch.bucketize(probability, edges[1:-1])

@@ -196,6 +196,22 @@ def test_data_that_changed_are_refused(tmp_path):
         run.data()
 
 
+def test_a_run_remembers_where_its_data_lay(monkeypatch):
+    asked = []
+    loaded = RunPlan.load
+
+    def load(plan, data_root=None, *places, **tables):
+        asked.append(data_root)
+        return loaded(plan, None, *places, **tables)
+
+    monkeypatch.setattr(RunPlan, "load", load)
+    run = train(DATASET, settings={**SETTINGS, "epochs": 1}, data_root="there")
+    run.data()
+    run.predict()
+    run.data("elsewhere")
+    assert asked == ["there", "there", "there", "elsewhere"]
+
+
 def test_another_data_set_is_predicted_if_it_fits():
     run = train(DATASET, settings=SETTINGS)
     other = run.predict(dataset="csbm:num_nodes=50,num_features=6")

@@ -133,7 +133,7 @@ def train(
             callbacks=callbacks,
             start=start,
         )
-    return replace(run, tables=(held[0], held[1]), choice=choice)
+    return replace(run, tables=(held[0], held[1]), choice=choice, data_root=data_root)
 
 
 def _check_kinds(settings: object, tables: object, callbacks: object, seconds: object) -> None:

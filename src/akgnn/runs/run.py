@@ -66,6 +66,7 @@ class Run:
         choice: What `akgnn.train` chose its preset from, where it had a choice.
         members: What each model of an ensemble came to, by seed and without its epochs; `result` is
             that of all together, with the epochs of the first.
+        data_root: Where its data set lies, if `akgnn.train` was told; a kept run does not say.
     """
 
     plan: RunPlan
@@ -76,6 +77,7 @@ class Run:
     trained_model: nn.Module | None = None
     choice: "Choice | None" = None
     members: tuple[FitResult, ...] = ()
+    data_root: Path | str | None = None
 
     @cached_property
     def model(self) -> nn.Module:
@@ -124,7 +126,8 @@ class Run:
         """The data that the run was trained on, prepared as they were then.
 
         Args:
-            data_root: Where data sets lie that do not come with the package.
+            data_root: Where data sets lie that do not come with the package; if not given where
+                they lay in training, if that is known.
             device: Where the data are put.
 
         Raises:
@@ -234,7 +237,7 @@ class Run:
                 "The run was trained on tables in memory, which are not kept; predict new tables, "
                 "or train it again."
             )
-        return self.plan.load(data_root, nodes=nodes, edges=edges)
+        return self.plan.load(data_root or self.data_root, nodes=nodes, edges=edges)
 
     @property
     def _has_tables(self) -> bool:
@@ -246,7 +249,7 @@ class Run:
             data = self._load(data_root)
         else:
             run = replace(self.plan.run, dataset=dataset, split=None)
-            data = replace(self.plan, run=run, tables=None).load(data_root)
+            data = replace(self.plan, run=run, tables=None).load(data_root or self.data_root)
         sizes = self.facts.num_features, len(self.facts.class_names)
         if (data.num_features, data.num_classes) != sizes:
             raise DataError(
