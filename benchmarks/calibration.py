@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 import akgnn
-from akgnn.training.metrics import CALIBRATION_BINS
+from akgnn.training.metrics import sums_by_bin
 
 # Graphs with one published split have ten seeds on it.
 _SPLITS = {"photo": "public", "physics": "public", "cora-ml": "60/20/20"}
@@ -35,12 +35,9 @@ def measure(graph: str, number: int, device: str, data_root: str | None) -> dict
     nodes = data.split.test.cpu()
     probability, predicted = run.predict().probability.cpu().double()[nodes].max(1)
     is_right = (predicted == data.y.cpu()[nodes]).double()
-    edges = torch.linspace(0, 1, CALIBRATION_BINS + 1, dtype=torch.float64)
-    bins = torch.bucketize(probability, edges[1:-1])
 
     def by_bin(values: torch.Tensor) -> list[float]:
-        sums = torch.zeros(CALIBRATION_BINS, dtype=torch.float64).index_add_(0, bins, values)
-        return [round(value, 6) for value in sums.tolist()]
+        return [round(value, 6) for value in sums_by_bin(probability, values).tolist()]
 
     return {
         "dataset": graph,

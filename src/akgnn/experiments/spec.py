@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from akgnn.data.catalogue import Direction, FeatureTransform, graph_name
+from akgnn.data.noise import NoiseSettings
 from akgnn.experiments.boosting import is_boosting
 from akgnn.runs.plan import RunPlan
 
@@ -14,7 +15,7 @@ SHOWN = ["table", "loss", "lambda", "depth", "homophily", "varied", "training"]
 # Stands in the name of a data set or of a split for the number of the draw.
 DRAW_SIGN = "#"
 SPLIT = "split"
-NOISE = ("added_edges", "dropped_features")
+NOISE = tuple(name for name in NoiseSettings.names() if name != "seed")
 """What a grid may vary beside settings: the split, and noise in the data."""
 
 

@@ -83,6 +83,11 @@ def common_epochs(lengths: Sequence[int]) -> int:
     return sorted(lengths, reverse=True)[(len(lengths) + 1) // 2 - 1]
 
 
+def evenly(epochs: int, most: int) -> list[int]:
+    """At most so many of the epochs, counted from 0, the first and the last among them."""
+    return sorted({*np.linspace(0, epochs - 1, min(most, epochs)).astype(int).tolist()})
+
+
 def band(curves: Sequence[Sequence[float]], epochs: int) -> Band:
     """Quartiles by epoch of curves that end at different epochs."""
     quartiles = [
@@ -99,7 +104,7 @@ def _loss_panel(result: CellResult, histories: Sequence[History], several: bool)
     val = band([history.val_loss for history in histories], epochs)
     best = int(np.argmin(val.mid))
     label, name = result.cell.row.label, graph_name(result.cell.dataset)
-    listed = sorted({*np.linspace(0, epochs - 1, min(_LISTED, epochs)).astype(int).tolist()})
+    listed = evenly(epochs, _LISTED)
     return Panel(
         title=f"{label}, {name}" if several else label,
         summary=f"{label} on {name}, {count(len(histories), 'seed')}, {count(epochs, 'epoch')}: "

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from statistics import fmean
 
-import numpy as np
-
 from akgnn.experiments.record import Record
 from akgnn.experiments.results import CellResult
 from akgnn.experiments.statistics import Summary, summarise
 from akgnn.models.scalars import by_layer, positions_of
-from akgnn.report.panels import Group, Panel, common_epochs, drawn_means, groups_of
+from akgnn.report.panels import Group, Panel, common_epochs, drawn_means, evenly, groups_of
 from akgnn.report.values import count, spread
 
 # So many epochs are drawn, evenly from the first to the last.
@@ -28,20 +26,20 @@ def _panel(group: Group) -> Panel | None:
     shares = [found for record in records if (found := _shares(record, list(layers.values())))]
     if not shares:
         return None
-    last = common_epochs([len(each) for each in shares]) - 1
-    epochs = sorted({*np.linspace(0, last, min(_DRAWN, last + 1)).astype(int).tolist()})
+    last = common_epochs([len(each) for each in shares])
+    epochs = evenly(last, _DRAWN)
     means = {
         name: {epoch + 1: _mean(shares, epoch, k) for epoch in epochs}
         for k, name in enumerate(layers)
     }
     told = [
-        f"{name} from {found[1].mean:.2f} to {found[last + 1].mean:.2f}"
+        f"{name} from {found[1].mean:.2f} to {found[last].mean:.2f}"
         for name, found in means.items()
     ]
     return Panel(
         title=group.title,
         summary=f"Mean share of neighbours of {group.label} on {group.graph} over "
-        f"{count(last + 1, 'epoch')} of {count(len(shares), 'run')}: {'; '.join(told)}.",
+        f"{count(last, 'epoch')} of {count(len(shares), 'run')}: {'; '.join(told)}.",
         columns=("epoch", *layers),
         rows=[
             (f"{epoch}", *(spread(line[epoch].mean, line[epoch].std, 2) for line in means.values()))

@@ -59,13 +59,17 @@ def calibration_error(logits: Tensor, y: Tensor) -> float:
     NaN where there are no nodes.
     """
     probability, predicted = logits.double().softmax(1).max(1)
-    edges = torch.linspace(0, 1, CALIBRATION_BINS + 1, dtype=torch.float64, device=y.device)
+    # Mean distance times number of nodes is the sum of the surplus.
+    sums = sums_by_bin(probability, probability - (predicted == y).double())
+    return 100 * float(sums.abs().sum()) / y.numel() if y.numel() else math.nan
+
+
+def sums_by_bin(probability: Tensor, values: Tensor) -> Tensor:
+    """The sum of the nodes' values in each bin of the calibration error."""
+    edges = torch.linspace(0, 1, CALIBRATION_BINS + 1, dtype=torch.float64, device=values.device)
     # A probability on an edge belongs to the bin below it.
     bins = torch.bucketize(probability, edges[1:-1])
-    surplus = probability - (predicted == y).double()
-    # Mean distance times number of nodes is the sum of the surplus.
-    sums = surplus.new_zeros(CALIBRATION_BINS).index_add_(0, bins, surplus)
-    return 100 * float(sums.abs().sum()) / y.numel() if y.numel() else math.nan
+    return values.new_zeros(CALIBRATION_BINS).index_add_(0, bins, values)
 
 
 def confusion_matrix(predicted: Tensor, y: Tensor, num_classes: int) -> Tensor:
