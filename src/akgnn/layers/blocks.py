@@ -46,7 +46,10 @@ class Blocks(nn.Module, ABC):
         input_transform: bool,
         input_bias: bool = True,
     ) -> None:
-        """Add the maps, each made by `linear`, and the normalisations of so many blocks."""
+        """Add the maps, each made by `linear`, and the normalisations of so many blocks.
+
+        Residual maps start as PyTorch's linear layers do, which is smaller than the transforms.
+        """
         width = hidden_channels if input_transform else in_channels
         inputs = [width, *[hidden_channels] * (num_layers - 1)]
         self.input_transform = (
@@ -56,7 +59,9 @@ class Blocks(nn.Module, ABC):
         self.transforms = nn.ModuleList(
             linear(each, hidden_channels, bias=not residual) for each in inputs
         )
-        self.residuals = nn.ModuleList(linear(each, hidden_channels) for each in inputs if residual)
+        self.residuals = nn.ModuleList(
+            linear(each, hidden_channels, initialisation="uniform") for each in inputs if residual
+        )
         self.norms = nn.ModuleList(NORMS[norm](hidden_channels) for _ in inputs)
 
     def _first(self, x: Tensor | CSR) -> Tensor | CSR:

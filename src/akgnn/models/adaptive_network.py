@@ -60,7 +60,8 @@ class AKGNNSettings(Settings):
             apart, for directed graphs.
         classifier_layers: Depth of the classifier.
         activation: The non-linearity after the transform.
-        initialisation: How the weight matrices are drawn.
+        initialisation: How the weight matrices are drawn, but for those of residuals, which are
+            always `uniform`.
         transform_bias: Whether the transform X W* has a bias.
         learn_lambda: False fixes the kernel at its initial value, which is λ = 2 for the paper's.
         recompute: Whether the backward pass computes most of H^(1) … H^(K) again instead of keeping
@@ -267,9 +268,15 @@ class AdaptiveNetwork(nn.Module, ABC):
     def _convolutions(self) -> list[AKConv]:
         return [cast(AKConv, layer) for layer in self.layers]
 
-    def _linear(self, *widths: int, generator: torch.Generator | None, bias: bool = True) -> Linear:
-        """A linear map from one width to another, drawn as the settings say."""
-        how = self.settings.initialisation
+    def _linear(
+        self,
+        *widths: int,
+        generator: torch.Generator | None,
+        bias: bool = True,
+        initialisation: Initialisation | None = None,
+    ) -> Linear:
+        """A linear map from one width to another, drawn as the settings say if not as given."""
+        how = initialisation or self.settings.initialisation
         return Linear(*widths, bias=bias, initialisation=how, generator=generator)
 
     def _add_layers(

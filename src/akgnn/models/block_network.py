@@ -103,7 +103,9 @@ class BlockNetwork(Blocks):
             input_transform=settings.input_transform,
         )
         readout = find_readout(settings.readout)
-        self.classifier = linear(readout.width(settings.num_layers, width), out_channels)
+        self.classifier = linear(
+            readout.width(settings.num_layers, width), out_channels, initialisation="uniform"
+        )
         self.drop_input = Dropout(settings.input_dropout, DropoutKey.LAYER_INPUT)
         self.drop_first = Dropout(dropout, DropoutKey.LAYER_INPUT + 1)
         self.drops = nn.ModuleList(
