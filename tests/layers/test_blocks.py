@@ -11,7 +11,8 @@ class Halving(Blocks):
 
     def __init__(self, **options):
         super().__init__()
-        self._add_blocks(3, 4, Linear, **{"num_layers": 2, "norm": "none", **options})
+        given = {"num_layers": 2, "norm": "none", "residual_initialisation": "glorot_normal"}
+        self._add_blocks(3, 4, Linear, **given | options)
         self.drops = [Dropout(0.0, DropoutKey.LAYER_INPUT + k) for k in range(2)]
 
     def activate(self, h):
@@ -76,6 +77,12 @@ def test_the_first_map_may_lack_its_bias_or_be_left_out():
     x = torch.randn(5, 3)
     assert alone._first(x) is x
     assert alone.transforms[0].weight.shape == (3, 4)
+
+
+def test_residuals_have_a_start_of_their_own():
+    model = built(residual=True, input_transform=True, residual_initialisation="uniform")
+    assert [each.initialisation for each in model.residuals] == ["uniform"] * 2
+    assert [each.initialisation for each in model.transforms] == ["glorot_normal"] * 2
 
 
 def test_norms_come_before_the_non_linearity():

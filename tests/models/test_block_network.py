@@ -281,3 +281,10 @@ def test_gpu_gives_what_the_cpu_gives(name, norm):
     here = model.eval()(x, graph)
     there = model.cuda()(x.cuda(), graph.to("cuda"))
     torch.testing.assert_close(there.cpu(), here, rtol=1e-4, atol=1e-4)
+
+
+@EVERY
+def test_residuals_and_classifier_start_as_in_the_public_code(name):
+    model = build(name)
+    assert {each.initialisation for each in model.transforms} == {"glorot_normal"}
+    assert {each.initialisation for each in [*model.residuals, model.classifier]} == {"uniform"}

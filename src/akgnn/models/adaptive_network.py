@@ -60,8 +60,7 @@ class AKGNNSettings(Settings):
             apart, for directed graphs.
         classifier_layers: Depth of the classifier.
         activation: The non-linearity after the transform.
-        initialisation: How the weight matrices are drawn, but for those of residuals, which are
-            always `uniform`.
+        initialisation: How the weight matrices are drawn.
         transform_bias: Whether the transform X W* has a bias.
         learn_lambda: False fixes the kernel at its initial value, which is λ = 2 for the paper's.
         recompute: Whether the backward pass computes most of H^(1) … H^(K) again instead of keeping
@@ -72,6 +71,8 @@ class AKGNNSettings(Settings):
         norm: What every block normalises: each channel over the nodes (`batch`), each node over its
             channels (`layer`), or nothing.
         residual: Whether every block adds a linear map of its input to what it propagates.
+        residual_initialisation: How the residual's weights are drawn. `uniform` is smaller, so that
+            blocks begin with more of the neighbours.
         input_transform: Whether a linear map comes before the first block.
     """
 
@@ -99,6 +100,7 @@ class AKGNNSettings(Settings):
     recompute: bool = False
     norm: Norm = "none"
     residual: bool = True
+    residual_initialisation: Initialisation = "glorot_normal"
     input_transform: bool = True
 
     def __post_init__(self) -> None:
@@ -122,7 +124,12 @@ class AKGNNSettings(Settings):
             raise SettingsError(
                 "batch_norm needs order='propagate-first'; blocks have norm='batch'."
             )
-        in_blocks = {"norm": "none", "residual": True, "input_transform": True}
+        in_blocks = {
+            "norm": "none",
+            "residual": True,
+            "residual_initialisation": "glorot_normal",
+            "input_transform": True,
+        }
         for name, default in in_blocks.items():
             if self.order != "blocks" and getattr(self, name) != default:
                 raise SettingsError(f"{name}={getattr(self, name)!r} needs order='blocks'.")

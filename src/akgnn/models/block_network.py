@@ -91,7 +91,10 @@ class BlockNetwork(Blocks):
         dropout: float,
         generator: torch.Generator | None,
     ) -> None:
-        """Add blocks of this width, the classifier and the dropouts."""
+        """Add blocks of this width, the classifier and the dropouts.
+
+        The public code of that paper has PyTorch's linear layers as residuals and classifier.
+        """
         settings, linear = self.settings, partial(Linear, generator=generator)
         self._add_blocks(
             in_channels,
@@ -100,6 +103,7 @@ class BlockNetwork(Blocks):
             num_layers=settings.num_layers,
             norm=settings.norm,
             residual=settings.residual,
+            residual_initialisation="uniform",
             input_transform=settings.input_transform,
         )
         readout = find_readout(settings.readout)
