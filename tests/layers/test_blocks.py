@@ -1,3 +1,5 @@
+from functools import partial
+
 import pytest
 import torch
 
@@ -11,8 +13,7 @@ class Halving(Blocks):
 
     def __init__(self, **options):
         super().__init__()
-        given = {"num_layers": 2, "norm": "none", "residual_initialisation": "glorot_normal"}
-        self._add_blocks(3, 4, Linear, **given | options)
+        self._add_blocks(3, 4, Linear, **{"num_layers": 2, "norm": "none", **options})
         self.drops = [Dropout(0.0, DropoutKey.LAYER_INPUT + k) for k in range(2)]
 
     def activate(self, h):
@@ -79,8 +80,9 @@ def test_the_first_map_may_lack_its_bias_or_be_left_out():
     assert alone.transforms[0].weight.shape == (3, 4)
 
 
-def test_residuals_have_a_start_of_their_own():
-    model = built(residual=True, input_transform=True, residual_initialisation="uniform")
+def test_residuals_may_be_maps_of_another_kind():
+    small = partial(Linear, initialisation="uniform")
+    model = built(residual=True, input_transform=True, residual_map=small)
     assert [each.initialisation for each in model.residuals] == ["uniform"] * 2
     assert [each.initialisation for each in model.transforms] == ["glorot_normal"] * 2
 

@@ -128,7 +128,6 @@ GRAND = {"order": "propagate-first"}
         ({"order": "blocks", "share_weights": False}, "has a transform for each block anyway"),
         ({"norm": "layer"}, "norm='layer' needs order='blocks'"),
         ({**GRAND, "residual": False}, "residual=False needs order='blocks'"),
-        ({"residual_initialisation": "uniform"}, "='uniform' needs order='blocks'"),
         ({"input_transform": False}, "input_transform=False needs order='blocks'"),
         ({"order": "blocks", "num_layers": 0}, "num_layers must be from 1 to 1000"),
         ({"order": "blocks", "groups": 128}, "cannot be shared out evenly among groups=128"),

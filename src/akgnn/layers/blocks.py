@@ -7,7 +7,7 @@ from typing import cast
 from torch import Tensor, nn
 
 from akgnn.csr import CSR
-from akgnn.layers.linear import Initialisation, Linear, multiply
+from akgnn.layers.linear import Linear, multiply
 from akgnn.layers.norms import NORMS, Norm
 from akgnn.ops.dropout import Noise
 
@@ -43,11 +43,11 @@ class Blocks(nn.Module, ABC):
         num_layers: int,
         norm: Norm,
         residual: bool,
-        residual_initialisation: Initialisation,
         input_transform: bool,
         input_bias: bool = True,
+        residual_map: Callable[..., Linear] | None = None,
     ) -> None:
-        """Add the maps, each made by `linear`, and the normalisations of so many blocks."""
+        """Add the maps, made by `linear`, or residuals by `residual_map`, and so many norms."""
         width = hidden_channels if input_transform else in_channels
         inputs = [width, *[hidden_channels] * (num_layers - 1)]
         self.input_transform = (
@@ -57,10 +57,9 @@ class Blocks(nn.Module, ABC):
         self.transforms = nn.ModuleList(
             linear(each, hidden_channels, bias=not residual) for each in inputs
         )
+        residual_map = residual_map or linear
         self.residuals = nn.ModuleList(
-            linear(each, hidden_channels, initialisation=residual_initialisation)
-            for each in inputs
-            if residual
+            residual_map(each, hidden_channels) for each in inputs if residual
         )
         self.norms = nn.ModuleList(NORMS[norm](hidden_channels) for _ in inputs)
 

@@ -71,8 +71,6 @@ class AKGNNSettings(Settings):
         norm: What every block normalises: each channel over the nodes (`batch`), each node over its
             channels (`layer`), or nothing.
         residual: Whether every block adds a linear map of its input to what it propagates.
-        residual_initialisation: How the residual's weights are drawn. `uniform` is smaller, so that
-            blocks begin with more of the neighbours.
         input_transform: Whether a linear map comes before the first block.
     """
 
@@ -100,7 +98,6 @@ class AKGNNSettings(Settings):
     recompute: bool = False
     norm: Norm = "none"
     residual: bool = True
-    residual_initialisation: Initialisation = "glorot_normal"
     input_transform: bool = True
 
     def __post_init__(self) -> None:
@@ -124,12 +121,7 @@ class AKGNNSettings(Settings):
             raise SettingsError(
                 "batch_norm needs order='propagate-first'; blocks have norm='batch'."
             )
-        in_blocks = {
-            "norm": "none",
-            "residual": True,
-            "residual_initialisation": "glorot_normal",
-            "input_transform": True,
-        }
+        in_blocks = {"norm": "none", "residual": True, "input_transform": True}
         for name, default in in_blocks.items():
             if self.order != "blocks" and getattr(self, name) != default:
                 raise SettingsError(f"{name}={getattr(self, name)!r} needs order='blocks'.")
@@ -275,15 +267,9 @@ class AdaptiveNetwork(nn.Module, ABC):
     def _convolutions(self) -> list[AKConv]:
         return [cast(AKConv, layer) for layer in self.layers]
 
-    def _linear(
-        self,
-        *widths: int,
-        generator: torch.Generator | None,
-        bias: bool = True,
-        initialisation: Initialisation | None = None,
-    ) -> Linear:
-        """A linear map from one width to another, drawn as the settings say if not as given."""
-        how = initialisation or self.settings.initialisation
+    def _linear(self, *widths: int, generator: torch.Generator | None, bias: bool = True) -> Linear:
+        """A linear map from one width to another, drawn as the settings say."""
+        how = self.settings.initialisation
         return Linear(*widths, bias=bias, initialisation=how, generator=generator)
 
     def _add_layers(

@@ -55,7 +55,6 @@ class DeepAKGNN(AdaptiveNetwork, Blocks):
         learn_lambda: bool = True,
         norm: Norm = "none",
         residual: bool = True,
-        residual_initialisation: Initialisation = "glorot_normal",
         input_transform: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
@@ -68,7 +67,6 @@ class DeepAKGNN(AdaptiveNetwork, Blocks):
             num_layers=num_layers,
             norm=norm,
             residual=residual,
-            residual_initialisation=residual_initialisation,
             input_transform=input_transform,
             input_bias=transform_bias,
         )

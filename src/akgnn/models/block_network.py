@@ -95,21 +95,20 @@ class BlockNetwork(Blocks):
 
         The public code of that paper has PyTorch's linear layers as residuals and classifier.
         """
-        settings, linear = self.settings, partial(Linear, generator=generator)
+        settings = self.settings
+        small = partial(Linear, initialisation="uniform", generator=generator)
         self._add_blocks(
             in_channels,
             width,
-            linear,
+            partial(Linear, generator=generator),
             num_layers=settings.num_layers,
             norm=settings.norm,
             residual=settings.residual,
-            residual_initialisation="uniform",
             input_transform=settings.input_transform,
+            residual_map=small,
         )
         readout = find_readout(settings.readout)
-        self.classifier = linear(
-            readout.width(settings.num_layers, width), out_channels, initialisation="uniform"
-        )
+        self.classifier = small(readout.width(settings.num_layers, width), out_channels)
         self.drop_input = Dropout(settings.input_dropout, DropoutKey.LAYER_INPUT)
         self.drop_first = Dropout(dropout, DropoutKey.LAYER_INPUT + 1)
         self.drops = nn.ModuleList(
