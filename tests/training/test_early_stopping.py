@@ -46,6 +46,22 @@ def test_a_better_accuracy_renews_the_patience_if_either_may():
     assert stopping.best_epoch == 0
 
 
+def test_the_best_epoch_may_have_to_be_no_worse_in_both():
+    losses = [1.0, 0.9, 0.8, 0.9, 0.8, 0.9, 0.9]
+    accuracies = [50.0, 40.0, 50.0, 60.0, 60.0, 50.0, 50.0]
+    stopping = EarlyStopping(patience=2, stop_on="both")
+    # Loss and accuracy of epoch 4 are those of two epochs before it, and no worse than any.
+    assert run(stopping, losses, accuracies) == 6
+    assert stopping.best_epoch == 4
+
+
+def test_either_renews_the_patience_of_both():
+    losses, accuracies = [1.0, 0.9, 1.1, 1.1, 1.1], [50.0, 40.0, 50.0, 40.0, 40.0]
+    stopping = EarlyStopping(patience=2, stop_on="both")
+    assert run(stopping, losses, accuracies) == 4
+    assert stopping.best_epoch == 0
+
+
 def test_a_lower_score_is_better_where_the_metric_says_so():
     stopping = EarlyStopping(patience=2, stop_on="calibration_error")
     assert run(stopping, [1.0, 0.9, 0.8, 0.7], [20.0, 10.0, 30.0, 15.0]) == 3

@@ -270,7 +270,7 @@ def test_a_metric_that_was_removed_is_no_longer_known():
         TrainSettings(stop_on="first_two")
 
 
-@pytest.mark.parametrize("name", ["accuracy", "loss", "either", "two words", "1st", ""])
+@pytest.mark.parametrize("name", ["accuracy", "loss", "either", "both", "two words", "1st", ""])
 def test_a_metric_needs_a_free_name(name):
     with pytest.raises(SettingsError, match="free and an identifier"):
         register_metric(name, Metric(first_two, "one of two"))

@@ -20,7 +20,7 @@ def test_wrong_values_are_refused(name, value):
         TrainSettings(**{name: value})
 
 
-@pytest.mark.parametrize("stop_on", ["loss", "either", *METRICS])
+@pytest.mark.parametrize("stop_on", ["loss", "either", "both", *METRICS])
 def test_every_metric_can_be_stopped_on(stop_on):
     assert TrainSettings(stop_on=stop_on).stop_on == stop_on
 

@@ -197,7 +197,7 @@ def register_metric(name: str, metric: Metric) -> None:
     Raises:
         SettingsError: The name is taken, or is no identifier.
     """
-    if name in METRICS or name in ("loss", "either") or not name.isidentifier():
+    if name in METRICS or name in ("loss", "either", "both") or not name.isidentifier():
         raise SettingsError(f"A metric needs a name that is free and an identifier, got {name!r}.")
     METRICS[name] = metric
 

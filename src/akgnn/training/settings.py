@@ -31,8 +31,9 @@ class TrainSettings(Settings):
         epochs: The most epochs.
         patience: Stop after so many epochs without a better validation score.
         stop_on: Which validation score chooses the epoch: `loss`; a metric such as `accuracy` or,
-            of two classes, `roc_auc` (ties by loss); or `either`: loss, with a patience that a
-            better accuracy renews too.
+            of two classes, `roc_auc` (ties by loss); `either`: loss, with a patience that a better
+            accuracy renews too; or `both`: the last epoch at which neither loss nor accuracy was
+            worse than before, with the same patience.
         class_weight: Whether training nodes weigh alike in the loss, or `balanced`: all classes do.
     """
 
@@ -52,7 +53,7 @@ class TrainSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        choices = ("loss", "either", *METRICS)
+        choices = ("loss", "either", "both", *METRICS)
         if self.stop_on not in choices:
             raise SettingsError(
                 f"stop_on={self.stop_on!r} is no score to stop on; {suggest(self.stop_on, choices)}"

@@ -78,8 +78,9 @@ class EarlyStopping:
 
     Args:
         patience: Epochs to wait for a better score.
-        stop_on: `loss`; a metric, with ties decided by loss; or `either`: the lowest loss is best,
-            but a better accuracy renews the patience too.
+        stop_on: `loss`; a metric, with ties decided by loss; `either`: the lowest loss is best, but
+            a better accuracy renews the patience too; or `both`: the best epoch is the last whose
+            loss and accuracy were no worse than all before, and either renews the patience.
     """
 
     def __init__(self, patience: int, stop_on: str = "loss") -> None:
@@ -87,7 +88,7 @@ class EarlyStopping:
         self.stop_on = stop_on
         self.best_epoch = -1
         self._best: tuple[float, float] | None = None
-        self._best_score = -math.inf
+        self._best_score, self._least_loss = -math.inf, math.inf
         self._last_progress = -1
 
     @property
@@ -97,6 +98,8 @@ class EarlyStopping:
 
     def update(self, epoch: int, val_loss: float, val_score: float) -> bool:
         """Take in one epoch, and say whether it is the best so far."""
+        if self.stop_on == "both":
+            return self._update_both(epoch, val_loss, val_score)
         metric = METRICS.get(self.stop_on)
         decisive = 0.0 if metric is None else -val_score if metric.lower_is_better else val_score
         # An epoch without a score is worse than any that has one.
@@ -107,6 +110,16 @@ class EarlyStopping:
             return False
         self._best, self.best_epoch, self._last_progress = score, epoch, epoch
         return True
+
+    def _update_both(self, epoch: int, val_loss: float, val_score: float) -> bool:
+        is_low, is_accurate = val_loss <= self._least_loss, val_score >= self._best_score
+        self._least_loss = min(val_loss, self._least_loss)
+        self._best_score = max(val_score, self._best_score)
+        if is_low or is_accurate:
+            self._last_progress = epoch
+        if is_low and is_accurate:
+            self.best_epoch = epoch
+        return is_low and is_accurate
 
     def is_over(self, epoch: int) -> bool:
         """Whether to stop after this epoch."""

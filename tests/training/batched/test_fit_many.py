@@ -119,6 +119,7 @@ def test_every_model_ends_as_its_seed_alone(model, as_sparse):
         {"phi_warm_up": 5, "phi_learning_rate": 0.1},
         {"stop_on": "accuracy"},
         {"stop_on": "either"},
+        {"stop_on": "both"},
         {"decay_biases": True},
         {"order": "propagate-first", "node_dropout": 0.5, "readout": "mean", "batch_norm": True},
         CONSISTENT,

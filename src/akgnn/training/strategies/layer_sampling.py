@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
+from typing import Literal, cast
 
 import torch
 import torch.nn.functional as F
@@ -14,6 +14,7 @@ from akgnn.errors import SettingsError
 from akgnn.hashing import Key
 from akgnn.layers.dropout import DropoutKey
 from akgnn.models.gcn import GCN, GCNConv
+from akgnn.ops.adaptive import adaptive_propagate
 from akgnn.ops.dropout import Noise, hashed
 from akgnn.settings import Settings, count
 from akgnn.training.metrics import cross_entropy
@@ -25,11 +26,14 @@ class LayerSamplingSettings(Settings):
 
     Attributes:
         batch_size: Training nodes in one step.
-        sample_size: Nodes drawn, with repeats, to stand for the whole layer below.
+        sample_size: Nodes drawn to stand for the whole layer below.
+        sample_from: Where they are drawn from: the `graph`, as in the paper, or the `neighbours` of
+            the batch, as in its public code.
     """
 
     batch_size: int = count(20)
     sample_size: int = count(400)
+    sample_from: Literal["graph", "neighbours"] = "graph"
 
 
 class LayerSampling:
@@ -40,7 +44,13 @@ class LayerSampling:
 
         Σ_u Â(v, u) h_u  ≈  1/t Σ_s Â(v, u_s) h_(u_s) / q(u_s),   q(u) ∝ ‖Â(:, u)‖²
 
-    where u_1 … u_t are drawn from q.
+    where u_1 … u_t are drawn from q, with repeats.
+
+    The public code differs, and so does `sample_from="neighbours"`: q(u) ∝ ‖Â(:, u)‖, and the nodes
+    are drawn without repeats among those with an entry in the rows of the batch, all of them if
+    they are fewer than t. t and q stay those of the whole graph, so that in training the scores are
+    larger than in evaluation, by about the number of nodes over t. Nothing but biases would mind:
+    there are none in the public code, and here they stay at 0.
     """
 
     def __init__(self, settings: LayerSamplingSettings | None = None) -> None:
@@ -52,43 +62,68 @@ class LayerSampling:
             raise SettingsError("Layer sampling is written for a GCN of two layers.")
         bottom, top = (cast(GCNConv, layer) for layer in model.layers)
         matrix = data.graph.renormalised
-        q = importance(matrix)
+        has_biases = self.settings.sample_from == "graph"
+        q = importance(matrix, power=2 if self.settings.sample_from == "graph" else 1)
         train = data.split.train
         shuffled = train[
             torch.argsort(hashed(len(train), noise.key(DropoutKey.BATCHES), train.device))
         ]
         for number, batch in enumerate(shuffled.split(self.settings.batch_size)):
-            sample = draw(q, self.settings.sample_size, noise.key(DropoutKey.BATCH_NODES + number))
+            rows = dense_rows(matrix, batch)
+            sample = self._draw(q, rows, noise.key(DropoutKey.BATCH_NODES + number))
             # Other masks in every batch of the epoch.
             own = Noise(noise.key(DropoutKey.BATCH_SEED + number), noise.step)
-            h = F.relu(bottom(model.drops[0](data.x, own), data.graph))
-            h = model.drops[1](h, own)[sample]
-            logits = estimate_rows(matrix, batch, sample, q) @ top.linear(h) + top.bias
+            h = adaptive_propagate(data.graph, bottom.linear(model.drops[0](data.x, own)), 1.0)
+            h = model.drops[1](F.relu(h + bottom.bias if has_biases else h), own)[sample]
+            weights = rows[:, sample] / (self.settings.sample_size * q[sample])
+            logits = weights @ top.linear(h)
+            logits = logits + top.bias if has_biases else logits
             yield cross_entropy(logits, data.y[batch], data.class_weight)
 
+    def _draw(self, q: Tensor, rows: Tensor, key: Key) -> Tensor:
+        number = self.settings.sample_size
+        if self.settings.sample_from == "graph":
+            return draw(q, number, key)
+        return draw_among(rows.any(0).nonzero().squeeze(1), q, number, key)
 
-def importance(matrix: CSR) -> Tensor:
-    """q(u), proportional to the squared norm of column u."""
+
+def importance(matrix: CSR, power: int = 2) -> Tensor:
+    """q(u), proportional to a power of the norm of column u."""
     assert matrix.value is not None
     squares = matrix.value.square()
     norms = torch.zeros(matrix.shape[1], dtype=squares.dtype, device=matrix.device)
     norms.index_add_(0, matrix.pattern.col, squares)
+    norms = norms ** (power / 2)
     return norms / norms.sum()
 
 
 def draw(q: Tensor, number: int, key: Key) -> Tensor:
     """Nodes drawn from q with repeats, by the inverse of its distribution function."""
-    # 53 bits of the hash are an even number in [0, 1).
-    even = hashed(number, key, q.device).bitwise_and(2**53 - 1).double() / 2**53
-    return torch.searchsorted(q.double().cumsum(0), even).clamp_max(len(q) - 1)
+    return torch.searchsorted(q.double().cumsum(0), _even(number, key, q)).clamp_max(len(q) - 1)
 
 
-def estimate_rows(matrix: CSR, rows: Tensor, sample: Tensor, q: Tensor) -> Tensor:
-    """The weights Â(v, u_s) / (t q(u_s)) for the given rows v, shape (rows, sample)."""
+def draw_among(nodes: Tensor, q: Tensor, number: int, key: Key) -> Tensor:
+    """So many of these nodes, drawn by q without repeats; all where they are no more.
+
+    The least of exponential waiting times with the rates q are such a draw.
+    """
+    if len(nodes) <= number:
+        return nodes
+    waiting = -(1 - _even(len(q), key, q)[nodes]).log() / q[nodes]
+    return nodes[waiting.argsort()[:number]]
+
+
+def dense_rows(matrix: CSR, rows: Tensor) -> Tensor:
+    """The given rows with their zeros, shape (rows, columns)."""
     assert matrix.value is not None
     dense = torch.zeros(len(rows), matrix.shape[1], dtype=matrix.value.dtype, device=matrix.device)
     rowptr = matrix.pattern.rowptr.long()
     for index, row in enumerate(rows.tolist()):
         entries = slice(int(rowptr[row]), int(rowptr[row + 1]))
         dense[index, matrix.pattern.col[entries].long()] = matrix.value[entries]
-    return dense[:, sample] / (len(sample) * q[sample])
+    return dense
+
+
+def _even(number: int, key: Key, like: Tensor) -> Tensor:
+    """Numbers in [0, 1): 53 bits of the hash each."""
+    return hashed(number, key, like.device).bitwise_and(2**53 - 1).double() / 2**53
