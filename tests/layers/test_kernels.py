@@ -4,7 +4,15 @@ import torch
 from akgnn.errors import SettingsError, UnknownNameError
 from akgnn.graph import Graph
 from akgnn.layers.ak_conv import AKConv
-from akgnn.layers.kernels import KERNELS, InitialValue, PaperKernel, find_kernel, register_kernel
+from akgnn.layers.kernels import (
+    KERNELS,
+    SAME_STARTS,
+    InitialValue,
+    Kernel,
+    PaperKernel,
+    find_kernel,
+    register_kernel,
+)
 from akgnn.ops.adaptive import adaptive_propagate
 from oracles import dense, dense_kernel, random_graph
 
@@ -142,6 +150,24 @@ def test_a_taken_name_and_what_is_no_kernel_are_refused(name, kernel, message):
 def test_initial_values_are_written_for_people():
     assert InitialValue("gcn", learns=False).text == "GCN, fixed"
     assert InitialValue(-1.0).text == "-1"
+    assert InitialValue(0.1, is_ratio=True).text == "neighbours × 0.1"
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("value", [value for value in SAME_STARTS if value.is_ratio])
+def test_a_ratio_is_what_neighbours_weigh_together(name, value):
+    kernel, mean_degree = KERNELS[name], 7.0
+    phi = torch.tensor(kernel.phi_of(value.scalar_of(kernel, mean_degree)), dtype=torch.float64)
+    a, w = (torch.as_tensor(each) for each in kernel.weights(phi, mean_degree))
+    torch.testing.assert_close((w * mean_degree / a).item(), value.scalar)
+
+
+def test_a_kernel_that_has_no_ratio_says_so():
+    class Mine(PaperKernel):
+        scalar_of_ratio = Kernel.scalar_of_ratio
+
+    with pytest.raises(SettingsError, match=r"Mine does not say where .* same_starts needs"):
+        SAME_STARTS[1].scalar_of(Mine(), 3.0)
 
 
 @pytest.mark.parametrize("name", NAMES)

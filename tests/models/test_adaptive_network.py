@@ -66,7 +66,7 @@ def test_a_graph_does_not_take_further_weights(network):
 @BOTH
 def test_a_restart_puts_every_layer_to_its_initial_value(network):
     graph, model = random_graph(4), network(6, 5, 3, kernel="signed", num_layers=3)
-    assert model.kernel_starts == KERNELS["signed"].learning.restarts
+    assert model.kernel_starts() == KERNELS["signed"].learning.restarts
     model.restart(InitialValue("gcn"), graph)
     assert [layer.phi.item() for layer in model.layers] == [pytest.approx(graph.mean_degree)] * 3
     model.restart(InitialValue(-0.5), graph)
@@ -76,7 +76,7 @@ def test_a_restart_puts_every_layer_to_its_initial_value(network):
 @BOTH
 @pytest.mark.parametrize("options", [{"kernel_start": 0.3}, {"learn_lambda": False}])
 def test_settings_that_name_an_initial_value_leave_no_others(network, options):
-    assert network(6, 5, 3, kernel="signed", **options).kernel_starts == ()
+    assert network(6, 5, 3, kernel="signed", **options).kernel_starts() == ()
 
 
 @BOTH

@@ -17,6 +17,7 @@ from akgnn.models.akgnn_deep import DeepAKGNN
 from akgnn.models.akgnn_grand import AKGNNGrand
 from akgnn.models.akgnn_hops import HopAKGNN
 from akgnn.models.block_network import BlockGAT, BlockGCN, BlockGraphSAGE
+from akgnn.models.dropedge import DropEdgeNet
 from akgnn.models.gcn import GCN, GCNSettings
 from akgnn.models.registry import MODELS, ModelEntry, build_model, find_model, register_model
 from akgnn.ops.dropout import Noise
@@ -26,6 +27,7 @@ EVERY = pytest.mark.parametrize("name", MODELS)
 # With the settings that choose a class.
 CLASSES = [(name, find_model(name).settings()) for name in MODELS]
 CLASSES.append(("akgnn", AKGNNSettings(order="propagate-first")))
+CLASSES.append(("dropedge", find_model("dropedge").settings(form="public-code", self_map=True)))
 BLOCKS = {"gcn": BlockGCN, "graphsage": BlockGraphSAGE, "gat": BlockGAT}
 CLASSES += [(name, find_model(name).settings(form="blocks", norm="layer")) for name in BLOCKS]
 DATA = akgnn.load_dataset("csbm:num_nodes=100,homophily=0.9,num_features=20")
@@ -104,6 +106,10 @@ def test_signature_and_settings_have_the_same_names_and_defaults(name):
         assert settings.keys() - deep.keys() == unused
         # A name in several has one default.
         assert own | grand | hops | deep == deep | hops | grand | own == settings
+    elif name == "dropedge":
+        del settings["form"]
+        assert options_of(DropEdgeNet) == settings
+        assert options_of(entry.model).items() <= settings.items()
     elif name in BLOCKS:
         del settings["form"]
         own, blocks = options_of(entry.model), options_of(BLOCKS[name])

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from akgnn.data.catalogue import load_dataset
-from akgnn.layers.kernels import KERNELS, InitialValue
+from akgnn.layers.kernels import KERNELS, SAME_STARTS, InitialValue
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.training.fit import fit
 from akgnn.training.state import RestartResult, TrainingState, begin_restart, initial_values
@@ -56,6 +56,15 @@ def test_a_named_start_or_a_fixed_kernel_is_the_only_one():
         assert initial_values(plan(**changes).build(DATA), training) == (None,)
     one = plan(several_starts=False)
     assert initial_values(one.build(DATA), one.preset.training) == (None,)
+
+
+@pytest.mark.parametrize("kernel", ["paper", "signed"])
+def test_kernels_can_be_trained_from_the_same_starts(kernel):
+    same = plan(kernel=kernel, same_starts=True)
+    model = same.build(DATA)
+    assert initial_values(model, same.preset.training) == SAME_STARTS
+    begin_restart(model, DATA.graph, SAME_STARTS[1], same.preset.training)
+    assert model.neighbour_share(DATA.graph).flatten().tolist() == pytest.approx([0.5] * 2)
 
 
 def test_a_start_that_does_not_learn_stays():

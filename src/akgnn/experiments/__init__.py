@@ -4,7 +4,7 @@
 PAPER = ("table1", "ablation", "loss", "lambda", "depth", "splits")
 OTHERS = (
     "consistency", "direction", "elsewhere", "heterophily", "homophily", "kernels", "label-rate",
-    "medium", "noise-edges", "noise-features", "patience", "scalars", "searched",
+    "medium", "noise-edges", "noise-features", "patience", "public-code", "scalars", "searched",
     "sensitivity-depth", "sensitivity-dropout", "sensitivity-width",
 )  # fmt: skip
 SPECS = (*PAPER, *OTHERS)

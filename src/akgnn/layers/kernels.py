@@ -23,16 +23,34 @@ class InitialValue:
     Attributes:
         scalar: λ or τ, or `gcn`: the one at which the kernel is GCN's on the graph at hand.
         learns: False leaves it there.
+        is_ratio: Whether the number is τ for every kernel: how much the neighbours of a node of
+            mean degree weigh together, where the node itself weighs 1.
     """
 
     scalar: float | Literal["gcn"]
     learns: bool = True
+    is_ratio: bool = False
 
     @property
     def text(self) -> str:
         """As people read it."""
         value = "GCN" if self.scalar == "gcn" else f"{self.scalar:g}"
+        value = f"neighbours × {value}" if self.is_ratio else value
         return value if self.learns else f"{value}, fixed"
+
+    def scalar_of(self, kernel: "Kernel", mean_degree: float) -> float:
+        """The kernel's scalar on a graph of this mean degree."""
+        if self.scalar == "gcn":
+            return kernel.gcn(mean_degree)
+        return kernel.scalar_of_ratio(self.scalar, mean_degree) if self.is_ratio else self.scalar
+
+
+SAME_STARTS = (
+    InitialValue("gcn", learns=False),
+    InitialValue(1.0, is_ratio=True),
+    InitialValue(0.01, is_ratio=True),
+)
+"""For every kernel alike, so that kernels can be compared: smoothing, even, and near all-pass."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +104,17 @@ class Kernel(ABC):
     @abstractmethod
     def gcn(self, mean_degree: float) -> float:
         """The scalar at which the kernel is GCN's: a = w."""
+
+    def scalar_of_ratio(self, ratio: float, mean_degree: float) -> float:
+        """The scalar at which w d̄ / a is this ratio, for the mean degree d̄.
+
+        Raises:
+            SettingsError: The kernel does not say.
+        """
+        raise SettingsError(
+            f"{type(self).__name__} does not say where neighbours weigh {ratio:g} times as much as "
+            "a node itself: scalar_of_ratio is missing, which same_starts needs."
+        )
 
     def checked_phi(self, scalar: float) -> float:
         """As `phi_of`, for a scalar that a user gave.
@@ -148,6 +177,10 @@ class LambdaKernel(Kernel):
     def gcn(self, mean_degree: float) -> float:
         """λ = 2 on every graph."""
         return 2.0
+
+    def scalar_of_ratio(self, ratio: float, mean_degree: float) -> float:
+        """λ = 1 + mean degree / ratio."""
+        return 1 + mean_degree / ratio
 
     def weights(self, phi: Tensor, mean_degree: float) -> tuple[Weight, Weight]:
         """The self-loop weighs λ - 1, an edge 1."""
@@ -215,6 +248,10 @@ class SignedKernel(Kernel):
     def gcn(self, mean_degree: float) -> float:
         """τ = mean degree."""
         return mean_degree
+
+    def scalar_of_ratio(self, ratio: float, mean_degree: float) -> float:
+        """τ is that ratio."""
+        return ratio
 
     def scalar_of_share(self, neighbours: float, own: float) -> float:
         """τ = w · mean degree / a, the ratio of the two shares."""

@@ -14,7 +14,7 @@ from akgnn.errors import SettingsError
 from akgnn.graph import Graph
 from akgnn.layers.ak_conv import AKConv, Form
 from akgnn.layers.dropout import Dropout, DropoutKey, NodeDropout, noise_in
-from akgnn.layers.kernels import InitialValue, find_kernel
+from akgnn.layers.kernels import SAME_STARTS, InitialValue, find_kernel
 from akgnn.layers.linear import Initialisation, Linear
 from akgnn.layers.norms import InputNorm, Norm, rows_to_max
 from akgnn.layers.readouts import Readout, find_readout
@@ -240,22 +240,20 @@ class AdaptiveNetwork(nn.Module, ABC):
         values = [value for value in (layer.lambda_max for layer in layers) if value is not None]
         return torch.stack(values, dim=layers[0].phi_by_direction.dim() - 2) if values else None
 
-    @property
-    def kernel_starts(self) -> tuple[InitialValue, ...]:
-        """The initial values that the kernel is best trained from, one after the other.
+    def kernel_starts(self, *, same: bool = False) -> tuple[InitialValue, ...]:
+        """The initial values to train from, one after the other: the kernel's, or `SAME_STARTS`.
 
         There are none where the settings name one.
         """
         settings = self.settings
         if settings.kernel_start is not None or not settings.learn_lambda:
             return ()
-        return find_kernel(settings.kernel).learning.restarts
+        return SAME_STARTS if same else find_kernel(settings.kernel).learning.restarts
 
     def restart(self, initial: InitialValue, graph: Graph) -> None:
         """Put the scalars of all layers to an initial value."""
         for layer in self._convolutions:
-            scalar = initial.scalar
-            layer.restart(layer.kernel.gcn(graph.mean_degree) if scalar == "gcn" else scalar)
+            layer.restart(initial.scalar_of(layer.kernel, graph.mean_degree))
 
     def neighbour_share(self, graph: Graph) -> Tensor:
         """What each layer takes from neighbours, from -1 to 1; shape (K, directions · groups)."""

@@ -1,6 +1,7 @@
 """GAugO's two nets: a GCN that classifies and an auto-encoder that predicts edges."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -8,6 +9,7 @@ from torch import Tensor, nn
 
 from akgnn.csr import CSR
 from akgnn.graph import Graph
+from akgnn.layers.dropout import Dropout, DropoutKey
 from akgnn.models.gcn import GCN, GCNConv
 from akgnn.ops.dropout import Noise
 from akgnn.settings import Settings, count, rate, takes
@@ -21,11 +23,14 @@ class GAugOSettings(Settings):
         hidden_channels: Width of the hidden signals of both nets.
         edge_channels: Width of the signals whose inner products score edges.
         dropout: Rate on the input of both layers of the classifier.
+        form: `gcn`, or the `public-code` of the paper, which does not drop the features, and
+            penalises the weights of the whole classifier where decay is confined to a first layer.
     """
 
     hidden_channels: int = count(128, most=1_000_000)
     edge_channels: int = count(32, most=1_000_000)
     dropout: float = rate(0.5)
+    form: Literal["gcn", "public-code"] = "gcn"
 
 
 @takes(GAugOSettings)
@@ -44,18 +49,22 @@ class GAugO(nn.Module):
         *,
         edge_channels: int = 32,
         dropout: float = 0.5,
+        form: Literal["gcn", "public-code"] = "gcn",
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         self.settings = GAugOSettings.of_call(locals())
         sizes = in_channels, hidden_channels, out_channels
         self.classifier = GCN(*sizes, dropout=dropout, generator=generator)
+        if form == "public-code":
+            self.classifier.drops[0] = Dropout(0.0, DropoutKey.LAYER_INPUT)
         self.encoder = EdgeEncoder(in_channels, hidden_channels, edge_channels, generator=generator)
 
     @property
     def first_layer(self) -> nn.Module:
-        """The layer that weight decay may be confined to."""
-        return self.classifier.first_layer
+        """What weight decay may be confined to; the edge predictor never is penalised then."""
+        is_public = self.settings.form == "public-code"
+        return self.classifier if is_public else self.classifier.first_layer
 
     def forward(self, x: Tensor | CSR, graph: Graph | Tensor, noise: Noise | None = None) -> Tensor:
         """Class scores (logits), shape (nodes, classes)."""

@@ -26,6 +26,7 @@ from akgnn.models.block_network import (
 )
 from akgnn.models.boosting import GRADIENT_BOOSTING, BoostingSettings
 from akgnn.models.chebynet import ChebyNet, ChebyNetSettings
+from akgnn.models.dropedge import DropEdgeNet, DropEdgeNetSettings
 from akgnn.models.gaugo import GAugO, GAugOSettings
 from akgnn.models.gcn import GCN, PGSO, GCNSettings, JKNet, JKNetSettings
 from akgnn.models.predict_first import (
@@ -133,7 +134,12 @@ MODELS: dict[str, ModelEntry] = {
     "appnp": ModelEntry(APPNP, APPNPSettings, "graph convolution", _PAPERS["appnp"]),
     "chebynet": ModelEntry(ChebyNet, ChebyNetSettings, "graph convolution", _PAPERS["chebynet"]),
     "dropedge": ModelEntry(
-        GCN, GCNSettings, "regularisation", _PAPERS["dropedge"], strategy="drop-edge"
+        GCN,
+        DropEdgeNetSettings,
+        "regularisation",
+        _PAPERS["dropedge"],
+        strategy="drop-edge",
+        choose=lambda settings: GCN if settings.form == "gcn" else DropEdgeNet,
     ),
     "fastgcn": ModelEntry(
         GCN, GCNSettings, "sampling", _PAPERS["fastgcn"], strategy="layer-sampling"

@@ -27,6 +27,8 @@ class TrainSettings(Settings):
         phi_warm_up: For how many epochs φ rests at its initial value.
         several_starts: False trains from the kernel's own initial value alone, not from each of
             those it is best trained from.
+        same_starts: True trains every kernel from the same initial values, as comparisons need:
+            GCN's, fixed, and neighbours that weigh as much as a node itself, or a hundredth of it.
         phi_decays_to: Where the decay draws φ to: zero, that is λ = 1, or its initial value, λ = 2.
         epochs: The most epochs.
         patience: Stop after so many epochs without a better validation score.
@@ -45,6 +47,7 @@ class TrainSettings(Settings):
     phi_weight_decay: float | None = non_negative(None)
     phi_warm_up: int = whole(0)
     several_starts: bool = True
+    same_starts: bool = False
     phi_decays_to: Literal["zero", "start"] = "zero"
     epochs: int = count(2000)
     patience: int = count(100)

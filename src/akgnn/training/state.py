@@ -267,7 +267,7 @@ def initial_values(model: nn.Module, settings: TrainSettings) -> Sequence[Initia
     """The initial values to train from; one None where the model stays as it is."""
     if not (settings.several_starts and isinstance(model, AdaptiveNetwork)):
         return (None,)
-    return model.kernel_starts or (None,)
+    return model.kernel_starts(same=settings.same_starts) or (None,)
 
 
 def begin_restart(
