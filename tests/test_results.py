@@ -2,6 +2,8 @@
 
 import importlib.util
 import json
+import re
+from collections import Counter
 from pathlib import Path
 from statistics import fmean
 
@@ -12,7 +14,7 @@ from akgnn.data.catalogue import graph_name
 from akgnn.experiments import SPECS
 from akgnn.experiments.results import collect
 from akgnn.experiments.spec_files import load_spec, read_spec
-from akgnn.experiments.statistics import summarise
+from akgnn.experiments.statistics import agreement, summarise
 from akgnn.experiments.store import RecordStore
 from akgnn.report.speed_documents import plot_files
 from akgnn.runs.plan import RunPlan, RunSettings
@@ -239,3 +241,16 @@ def test_a_table_may_be_of_some_rows_and_by_another_metric(tool):
     assert head.startswith("|  | Photo, calibration error | ")
     assert [row.split(" | ")[0] for row in rows] == ["| AKGNN, deep", "| MLP, tuned"]
     assert tool.table("compare splits").startswith("| AKGNN minus | Cora | ")
+
+
+def test_the_count_of_published_values_is_what_the_records_give(tool):
+    results = collect(load_spec("table1"), tool.records("results"))
+    places = Counter(agreement(each.summary, each.cell.published.mean) for each in results)
+    text = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    (counted,) = re.findall(
+        r"Of the (\d+) published values (\d+) are inside, (\d+) within the spread, "
+        r"(\d+) above and (\d+) below",
+        text,
+    )
+    names = ("inside", "within the spread", "above", "below")
+    assert [*map(int, counted)] == [len(results), *(places[name] for name in names)]

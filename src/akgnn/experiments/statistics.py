@@ -10,9 +10,6 @@ import numpy as np
 from scipy import stats
 from scipy.special import stdtrit
 
-# Half of the last digit that papers print.
-_ROUNDING = 0.05
-
 
 @dataclass(frozen=True)
 class Summary:
@@ -117,14 +114,13 @@ Agreement = Literal["inside", "within the spread", "above", "below", "unknown"]
 def agreement(measured: Summary, published: float) -> Agreement:
     """Where a published mean lies in what was measured.
 
-    `inside` the 95 % interval of the measured mean, widened by the rounding of print; else `within
-    the spread` of single runs, two deviations around the mean; else the published value lies
-    `above` or `below` all that.
+    `inside` the 95 % interval of the measured mean; else `within the spread` of single runs, two
+    deviations around the mean; else the published value lies `above` or `below` all that.
     """
     low, high = measured.ci95
     if math.isnan(low):
         return "unknown"
-    if low - _ROUNDING <= published <= high + _ROUNDING:
+    if low <= published <= high:
         return "inside"
     if abs(published - measured.mean) <= 2 * measured.std:
         return "within the spread"
