@@ -8,7 +8,7 @@ import sys
 import torch
 
 import akgnn
-from akgnn.experiments.statistics import compare, summarise
+from akgnn.experiments.statistics import compare_paired, summarise
 
 epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 500
 seeds = range(int(sys.argv[2]) if len(sys.argv) > 2 else 20)
@@ -38,8 +38,9 @@ for learns in (True, False):
     name = "λ learned" if learns else "λ = 2    "
     print(f"{name}  {summary.mean:.2f} ± {summary.std:.2f} %, interval {low:.2f} to {high:.2f}")
 
-# The same seed has the same initial weights and masks in both, so the runs are pairs.
-result = compare(scores[True], scores[False])
+# The same seed has the same initial weights and masks in both, and only the kernel differs, so the
+# runs are pairs; for two different models it would be `compare_unpaired`.
+result = compare_paired(scores[True], scores[False])
 low, high = result.ci95
 print(f"difference {result.difference:+.2f} points, 95 % interval {low:+.2f} to {high:+.2f}")
-print(f"paired t-test p = {result.t_test:.2g}, Wilcoxon p = {result.wilcoxon:.2g}")
+print(f"paired t-test p = {result.t_test:.2g}, Wilcoxon p = {result.rank_test:.2g}")

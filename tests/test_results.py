@@ -1,18 +1,21 @@
 """Numbers in the documents stand in the records, and the records are what they should be."""
 
 import importlib.util
+import itertools
 import json
+import re
+from collections import Counter
 from pathlib import Path
-from statistics import fmean
+from statistics import correlation, fmean
 
 import pytest
 
 from akgnn.bench.record import BenchContents, read_records
 from akgnn.data.catalogue import graph_name
 from akgnn.experiments import SPECS
-from akgnn.experiments.results import collect
+from akgnn.experiments.results import collect, is_paired
 from akgnn.experiments.spec_files import load_spec, read_spec
-from akgnn.experiments.statistics import summarise
+from akgnn.experiments.statistics import agreement, summarise
 from akgnn.experiments.store import RecordStore
 from akgnn.report.speed_documents import plot_files
 from akgnn.runs.plan import RunPlan, RunSettings
@@ -241,4 +244,40 @@ def test_a_table_may_be_of_some_rows_and_by_another_metric(tool):
     head, _, *rows = tool.table("medium by calibration_error: AKGNN, deep; MLP, tuned").splitlines()
     assert head.startswith("|  | Photo, calibration error | ")
     assert [row.split(" | ")[0] for row in rows] == ["| AKGNN, deep", "| MLP, tuned"]
-    assert tool.table("compare splits").startswith("| AKGNN minus | Cora | ")
+    assert tool.table("compare splits").startswith("| AKGNN minus | runs | Cora | ")
+
+
+def test_the_count_of_published_values_is_what_the_records_give(tool):
+    results = collect(load_spec("table1"), tool.records("results"))
+    places = Counter(agreement(each.summary, each.cell.published.mean) for each in results)
+    text = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    (counted,) = re.findall(
+        r"Of the (\d+) published values (\d+) are inside, (\d+) within the spread, "
+        r"(\d+) above and (\d+) below",
+        text,
+    )
+    names = ("inside", "within the spread", "above", "below")
+    assert [*map(int, counted)] == [len(results), *(places[name] for name in names)]
+
+
+def test_seeds_go_together_on_fixed_splits_where_runs_are_paired_and_nowhere_else(tool):
+    """The rule of `is_paired`, by the correlation of scores over the seeds that two rows share."""
+    correlations = {True: [], False: []}
+    for name in ("table1", "ablation", "kernels", "consistency"):
+        results = collect(load_spec(name), tool.records("results"))
+        for first, second in itertools.combinations(results, 2):
+            common = sorted(first.scores.keys() & second.scores.keys())
+            both = [[each.scores[seed] for seed in common] for each in (first, second)]
+            # A model that gives every seed the same score goes with nothing.
+            if first.cell.dataset == second.cell.dataset and all(map(_has_spread, both)):
+                paired = is_paired(first.cell, second.cell)
+                correlations[paired].append(correlation(*both))
+    assert len(correlations[True]) > 20
+    assert len(correlations[False]) > 200
+    assert fmean(correlations[True]) > 0.4
+    assert min(correlations[True]) > 0
+    assert abs(fmean(correlations[False])) < 0.05
+
+
+def _has_spread(scores):
+    return max(scores) > min(scores)

@@ -81,6 +81,22 @@ def test_a_second_time_does_nothing_and_says_so(spec, tmp_path, capsys):
     assert (row["label"], row["seeds"], row["published"]) == ("SGC", 1, 81.0)
 
 
+@pytest.mark.usefixtures("_no_workers")
+def test_numbers_of_runs_are_shown_where_rows_differ_in_them(spec, tmp_path, capsys):
+    file = tmp_path / "differing.toml"
+    file.write_text(
+        SPEC.replace("seeds = 4", "seeds = 1").replace("set = {", "seeds = 2\nset = {", 1)
+    )
+    for name, head in ((spec, [""]), (str(file), ["", "runs"])):
+        command = ["reproduce", name, "--out", str(tmp_path / name[-9:]), "--jobs", "1"]
+        command += ["--seeds", "1"] if name == spec else []
+        assert main([*command, "--markdown"]) == 0
+        first = capsys.readouterr().out.splitlines()[0]
+        assert [text.strip() for text in first.split("|")[1:-1]] == [*head, "csbm:num_nodes=300"]
+        assert main(command) == 0
+        assert ("runs" in capsys.readouterr().out.partition("SGC")[0].split()) == ("runs" in head)
+
+
 def test_killed_at_random_moments_it_ends_with_the_same_records(spec, tmp_path):
     finish(spec, tmp_path / "whole")
     moments = random.Random(1)

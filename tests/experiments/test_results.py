@@ -10,11 +10,12 @@ from akgnn.experiments.results import (
     against_row,
     by_metric,
     collect,
+    is_paired,
     markdown_comparison,
     markdown_table,
 )
 from akgnn.experiments.spec_files import read_spec
-from akgnn.experiments.statistics import compare
+from akgnn.experiments.statistics import compare_unpaired
 from report_data import FIRST, HOSTILE, SECOND, record_of, table_records, table_spec
 
 SEEDS = 3
@@ -103,23 +104,23 @@ def results(tmp_path) -> list[CellResult]:
     return collect(spec, records)
 
 
-def test_differences_are_the_named_row_minus_the_others_over_common_seeds(results):
+def test_differences_are_the_named_row_minus_the_others_over_all_runs(results):
     compared = against_row(results, "AKGNN")
-    assert {key: (c.difference, c.pairs) for key, c in compared.items()} == {
-        # Means of 1, 4, 2 and of -1, 0, 0.5; seed 3 has no partner.
-        ("GCN", FIRST): (pytest.approx(7 / 3), 3),
-        (HOSTILE, FIRST): (pytest.approx(-1 / 6), 3),
-        ("GCN", SECOND): (pytest.approx(-1.5), 2),
-        (HOSTILE, SECOND): (pytest.approx(9.5), 2),
+    assert {key: (c.difference, c.runs) for key, c in compared.items()} == {
+        # 83 minus 242 / 3, and minus 348.5 / 4: seed 3 counts without a partner.
+        ("GCN", FIRST): (pytest.approx(7 / 3), (3, 3)),
+        (HOSTILE, FIRST): (pytest.approx(-4.125), (3, 4)),
+        ("GCN", SECOND): (pytest.approx(-1.5), (2, 2)),
+        (HOSTILE, SECOND): (pytest.approx(9.5), (2, 2)),
     }
 
 
 def test_the_data_sets_are_families_of_their_own(results):
     compared = against_row(results, "AKGNN")
     for dataset in (FIRST, SECOND):
-        first = dict(enumerate(MEASURED["AKGNN"][dataset]))
+        first = MEASURED["AKGNN"][dataset]
         alone = {
-            name: compare(first, dict(enumerate(MEASURED[name][dataset]))).t_test
+            name: compare_unpaired(first, MEASURED[name][dataset]).t_test
             for name in ("GCN", HOSTILE)
         }
         # Holm with two tests: twice the smaller, and the larger no less than that.
@@ -137,6 +138,145 @@ def test_a_data_set_without_the_named_row_is_left_out(results):
 
 def test_a_row_alone_has_nothing_to_be_compared_with(results):
     assert against_row(results[:1], "AKGNN") == {}
+
+
+ROWS = """
+[[rows]]
+label = "AKGNN"
+model = "akgnn"
+[[rows]]
+label = "GCN"
+model = "gcn"
+[[rows]]
+label = "λ fixed at 2"
+model = "akgnn"
+set = { learn_lambda = false }
+[[rows]]
+label = "signed"
+model = "akgnn"
+set = { kernel = "signed" }
+[[rows]]
+label = "without readout"
+model = "akgnn"
+set = { readout = "last" }
+[[rows]]
+label = "slow"
+model = "akgnn"
+set = { learning_rate = 0.001 }
+[[rows]]
+label = "the better"
+chooses = ["GCN", "without readout"]
+"""
+
+
+def spec_of(folder, text):
+    file = folder / "own.toml"
+    file.write_text(f'title = "Own"\n{text}{ROWS}', encoding="utf-8")
+    return read_spec(file)
+
+
+FIXED = [
+    'datasets = ["cora"]',
+    'datasets = ["minesweeper"]\nsplit = "public-3"',
+    'datasets = ["csbm:num_nodes=60,seed=1"]',
+    # One draw for all seeds.
+    'datasets = ["cora"]\nsplit = "20-per-class"\ndraws = 1',
+]
+DRAWN = [
+    'datasets = ["cora"]\nsplit = "20-per-class"',
+    'datasets = ["photo"]\nsplit = "60/20/20"\ndraws = 10',
+    'datasets = ["minesweeper"]\nsplit = "public-#"\ndraws = 10',
+    'datasets = ["csbm:num_nodes=60,seed=#"]\ndraws = 5',
+    'datasets = ["cora"]\ndraws = 5\n[vary]\nadded_edges = [0.5]',
+]
+
+
+@pytest.mark.parametrize("text", FIXED)
+def test_a_seed_pairs_nothing_on_one_split_but_runs_of_different_kernels(tmp_path, text):
+    first, *others = spec_of(tmp_path, text).cells
+    paired = {cell.row.label: is_paired(first, cell) for cell in others}
+    assert paired == {
+        "GCN": False,
+        "λ fixed at 2": True,
+        "signed": True,
+        "without readout": False,
+        "slow": False,
+        "the better": False,
+    }
+
+
+@pytest.mark.parametrize("text", DRAWN)
+def test_a_seed_that_draws_split_or_graph_pairs_all(tmp_path, text):
+    first, *others = spec_of(tmp_path, text).cells
+    assert all(is_paired(first, cell) and is_paired(cell, first) for cell in others)
+
+
+def test_cells_that_meet_other_draws_are_not_paired(tmp_path):
+    by_split = spec_of(tmp_path, DRAWN[0]).cells
+    by_name = spec_of(tmp_path, DRAWN[2]).cells
+    fixed = spec_of(tmp_path, FIXED[0]).cells
+    assert not is_paired(by_split[0], by_name[0])
+    assert not is_paired(by_split[0], fixed[1])
+    assert not is_paired(fixed[1], by_split[0])
+
+
+def test_a_choice_is_paired_with_what_it_chooses_among(tmp_path):
+    cells = {cell.row.label: cell for cell in spec_of(tmp_path, FIXED[0]).cells}
+    better = cells["the better"]
+    assert is_paired(better, cells["GCN"])
+    assert is_paired(cells["without readout"], better)
+    assert not is_paired(better, cells["slow"])
+
+
+def test_different_models_on_one_split_are_compared_without_their_seeds(tmp_path):
+    """Were runs of one seed paired, these two would differ for sure: by 0.1 in every pair."""
+    scores = {"AKGNN": [80.1, 81.1, 82.1, 83.1], "GCN": [80.0, 81.0, 82.0, 83.0]}
+
+    def compared(text):
+        spec = spec_of(tmp_path, text)
+        records = [
+            record_of(cell, seed, score)
+            for cell in spec.cells
+            for seed, score in enumerate(scores.get(cell.row.label, ()))
+        ]
+        results = [r for r in collect(spec, records) if r.cell.row.label in scores]
+        return against_row(results, "AKGNN")["GCN", "cora"], markdown_comparison(results)
+
+    unpaired, table = compared('datasets = ["cora"]')
+    assert unpaired.design == "unpaired, 4 and 4"
+    assert unpaired.t_test > 0.9
+    assert "| GCN | unpaired, 4 and 4 | +0.1 [-2.1, +2.3] no difference shown |" in table
+    paired, table = compared('datasets = ["cora"]\nsplit = "20-per-class"')
+    assert paired.design == "paired, 4"
+    assert paired.t_test < 0.001
+    assert "| GCN | paired, 4 | +0.1 [+0.1, +0.1] no difference shown |" in table
+
+
+def test_a_table_says_the_numbers_of_runs_where_they_differ(tmp_path):
+    spec = table_spec(tmp_path)
+    runs = {("GCN", FIRST): 2, ("GCN", SECOND): 2, (HOSTILE, SECOND): 0}
+    records = [
+        record_of(cell, seed, 80.0)
+        for cell in spec.cells
+        for seed in range(runs.get((cell.row.label, cell.dataset), 3))
+    ]
+    results = collect(spec, records)
+    head, _, akgnn, gcn, hostile = markdown_table(spec, results).splitlines()
+    assert head == f"|  | runs | {FIRST} | {SECOND} |"
+    assert akgnn == "| AKGNN | 3 | 80.0 ± 0.0 (80.0) | 80.0 ± 0.0 |"
+    assert gcn.startswith("| GCN | 2 | 80.0")
+    assert hostile == f"| {HOSTILE} | 3 / – | 80.0 ± 0.0 | – |"
+    lines = markdown_comparison(results).splitlines()
+    assert lines[0] == f"| AKGNN minus | runs | {FIRST} | {SECOND} |"
+    assert lines[2].startswith("| GCN | unpaired, 3 and 2 | +0.0 [+0.0, +0.0] no difference")
+    assert lines[3].startswith(f"| {HOSTILE} | unpaired, 3 and 3 / unpaired, 3 and 0 | ")
+
+
+def test_a_table_of_equal_numbers_of_runs_says_nothing_of_them(spec, records):
+    assert markdown_table(spec, collect(spec, records)).startswith(f"|  | {FIRST} | {SECOND} |")
+    # A row that was not run yet is no other number.
+    missing = [record for record in records if record.plan.run.model != "gcn"]
+    assert markdown_table(spec, collect(spec, missing)).startswith(f"|  | {FIRST} | {SECOND} |")
 
 
 def test_a_table_for_a_document(tmp_path):
@@ -157,8 +297,8 @@ def test_a_table_for_a_document(tmp_path):
     empty = markdown_table(spec, collect(spec, []))
     assert empty.splitlines()[2] == "| AKGNN | 2 | – | – |"
     comparison = markdown_comparison(results).splitlines()
-    assert comparison[0] == "| AKGNN minus | Cora | PubMed |"
-    assert comparison[2].startswith("| GCN | ")
+    assert comparison[0] == "| AKGNN minus | runs | Cora | PubMed |"
+    assert comparison[2].startswith("| GCN | unpaired, 6 and 6 | ")
     assert "[" in comparison[2]
     assert "higher" in comparison[2]
 
@@ -257,10 +397,10 @@ def test_a_choice_is_compared_and_shown_like_any_other_row(choosing, validated):
     results = collect(choosing, validated)
     compared = against_row(results, "the better")
     assert compared["GCN", "cora"].difference == pytest.approx((-10 + 0 - 10) / 3)
-    assert compared["AKGNN", "cora"].pairs == 3
+    assert compared["AKGNN", "cora"].design == "paired, 3"
     lines = markdown_table(choosing, results).splitlines()
     assert lines[2] == "| the better | 3.4 ± 5.8 | 6.8 ± 5.9 |"
-    assert markdown_comparison(results).startswith("| the better minus | Cora | ")
+    assert markdown_comparison(results).startswith("| the better minus | runs | Cora | ")
 
 
 def test_a_choice_waits_for_every_row(choosing, validated):

@@ -141,7 +141,7 @@ def test_draws_are_found_again_in_the_records(spec, tmp_path):
     first, second, third = (record.data.split for record in sgc.finished)
     assert first == third != second
     compared = against_row([sgc, gcn], "SGC")
-    assert compared["GCN", "csbm:num_nodes=120,seed=#"].pairs == 3
+    assert compared["GCN", "csbm:num_nodes=120,seed=#"].design == "paired, 3"
     # A spec of draw 0 alone shares the runs of seeds 0 and 2.
     file.write_text(text.replace("draws = 2", "").replace("num_nodes=120", "num_nodes=120,seed=0"))
     assert [list(result.scores) for result in collect(read_spec(file), records)] == [[0, 2]] * 2

@@ -77,6 +77,7 @@ def test_the_papers_experiments_come_in_its_order(tmp_path, monkeypatch):
         "depth",
         "splits",
         "kernels",
+        "public-code",
         "searched",
     ]
     assert page.shown["commands"][0] == f"akgnn reproduce table1 --out {tmp_path.name}"
@@ -102,27 +103,43 @@ def finding_of(tmp_path, keep=lambda record: True):
 def test_sentences_count_verdicts_and_published_values(tmp_path):
     (finding,) = finding_of(tmp_path)
     assert finding.title == "Three methods"
-    # Six seeds of which all differ the same way: Wilcoxon's least p is 1/32, twice that by Holm.
     assert finding.sentences[0] == (
-        f"On {FIRST}, of 2 other rows, AKGNN is neither higher nor lower than any; "
-        "for 2 no difference is shown."
+        f"On {FIRST}, of 2 other rows, AKGNN is higher than 1 and lower than 1."
     )
     assert finding.sentences[-1].startswith("Of 2 published values, 0 lie inside the 95 %")
     assert "1 above and 0 below" in finding.sentences[-1]
 
 
+def test_few_runs_show_no_difference_in_a_family(tmp_path):
+    (finding,) = finding_of(tmp_path, lambda r: r.seed < 4)
+    # Four runs each that lie apart: the least p of Mann and Whitney is 2/70, twice that by Holm.
+    assert finding.sentences[0] == (
+        f"On {FIRST}, of 2 other rows, AKGNN is neither higher nor lower than any; "
+        "for 2 no difference is shown."
+    )
+
+
 def test_one_comparison_alone_needs_no_correction(tmp_path):
-    (finding,) = finding_of(tmp_path, lambda r: r.plan.run.model != "sgc")
+    (finding,) = finding_of(tmp_path, lambda r: r.plan.run.model != "sgc" and r.seed < 4)
     assert finding.sentences[0] == f"On {FIRST}, of 1 other row, AKGNN is higher than 1."
-    # Five common seeds: 1/16 at best.
-    assert "no difference is shown" in finding.sentences[1]
+    # Three runs each: 1/10 at best.
+    (finding,) = finding_of(tmp_path, lambda r: r.plan.run.model != "sgc" and r.seed < 3)
+    assert "no difference is shown" in finding.sentences[0]
+
+
+def test_the_page_says_which_runs_were_compared(results, spec_files):
+    html = render(experiments_page(results, spec_files))
+    assert '<td class="text" data-value="unpaired, 6 and 5">unpaired, 6 and 5</td>' in html
+    assert "paired, 6<" not in html.replace("unpaired", "")
+    for test in ("paired t-test", "Wilcoxon’s", "Welch’s t-test", "Mann and Whitney"):
+        assert test in html
 
 
 def test_one_seed_compares_nothing(tmp_path):
     (finding,) = finding_of(tmp_path, lambda r: r.seed == 0)
     assert finding.sentences == (
-        f"On {FIRST} there are too few common seeds to compare.",
-        f"On {SECOND} there are too few common seeds to compare.",
+        f"On {FIRST} there are too few runs to compare.",
+        f"On {SECOND} there are too few runs to compare.",
     )
 
 

@@ -153,7 +153,7 @@ def test_a_row_that_chooses_says_how_often_each_was_chosen(tmp_path):
     assert row.is_reference
     assert row.chosen == {"AKGNN": 2, "GCN": 1}
     assert row_of(table, FIRST, "GCN").chosen == {}
-    assert row_of(table, FIRST, "GCN").comparison.pairs == 3
+    assert row_of(table, FIRST, "GCN").comparison.design == "paired, 3"
     # It takes as long as all rows together.
     assert row.runs.times == {}
     # Kernels of different networks have no mean, nor has a choice a stack of its own.

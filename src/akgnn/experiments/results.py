@@ -2,13 +2,21 @@
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from akgnn.errors import UnknownNameError
 from akgnn.experiments.record import Record
 from akgnn.experiments.spec import Cell, Spec, shown_name
-from akgnn.experiments.statistics import Comparison, Summary, compare, corrected, summarise
+from akgnn.experiments.statistics import (
+    Comparison,
+    Summary,
+    compare_paired,
+    compare_unpaired,
+    corrected,
+    summarise,
+)
 from akgnn.runs.choice import score_of
 from akgnn.runs.plan import RunPlan
 from akgnn.training.metrics import METRICS
@@ -115,10 +123,46 @@ def by_metric(results: Sequence[CellResult], metric: str) -> list[CellResult]:
     ]
 
 
+def is_paired(first: Cell, second: Cell) -> bool:
+    """Whether runs of one seed belong together, so that two cells are compared pair by pair.
+
+    They do where the seed draws the split or the graph, for both then meet the same nodes, and
+    where both are the same network but for its kernel, for both then have the same initial weights
+    and masks. Between other cells a seed means nothing, and all runs of both are compared.
+    """
+    meets_draws = _draw(first, 0) != _draw(first, 1) and all(
+        _draw(first, seed) == _draw(second, seed) for seed in (0, 1)
+    )
+    others = _networks(second)
+    return meets_draws or any(network in others for network in _networks(first))
+
+
+def _draw(cell: Cell, seed: int) -> tuple[str, str | None, int]:
+    """What a seed is trained on: the graph and the split."""
+    run = cell.plan(seed).run
+    return run.dataset, run.split, run.split_seed
+
+
+# On the fixed splits of the studies the correlation of scores over seeds is about 0.5, and nowhere
+# below 0, where these alone differ; with other settings or models it is 0.0 on average.
+_KERNEL = ("kernel", "learn_lambda")
+
+
+def _networks(cell: Cell) -> list[dict[str, Any]]:
+    """All settings but those of the kernel, of a cell or of each that it chooses among."""
+    networks = []
+    for each in cell.among or (cell,):
+        settings = each.template.to_dict()
+        model = {name: value for name, value in settings["model"].items() if name not in _KERNEL}
+        networks.append({**settings, "model": model})
+    return networks
+
+
 def against_row(results: Sequence[CellResult], label: str) -> dict[tuple[str, str], Comparison]:
     """Compare the row called `label` with every other row, by (label of the other, data set).
 
-    The comparisons on one data set are one family for Holm's correction.
+    The runs are compared pair by pair where `is_paired` says so, else all with all. The comparisons
+    on one data set are one family for Holm's correction.
     """
     compared: dict[tuple[str, str], Comparison] = {}
     for dataset in dict.fromkeys(result.cell.dataset for result in results):
@@ -126,22 +170,42 @@ def against_row(results: Sequence[CellResult], label: str) -> dict[tuple[str, st
         others = [name for name in here if name != label]
         if label not in here:
             continue
-        family = [compare(here[label].scores, here[name].scores) for name in others]
+        family = [_compare(here[label], here[name]) for name in others]
         for name, comparison in zip(others, corrected(family), strict=True):
             compared[name, dataset] = comparison
     return compared
 
 
+def _compare(first: CellResult, second: CellResult) -> Comparison:
+    if is_paired(first.cell, second.cell):
+        return compare_paired(first.scores, second.scores)
+    return compare_unpaired(first.scores.values(), second.scores.values())
+
+
 def table_of_texts(spec: Spec, results: Sequence[CellResult]) -> list[list[str]]:
-    """The headings, then a line for each row and grid point with a column for each data set."""
-    lines: dict[tuple[str, ...], dict[str, str]] = {}
+    """The headings, then a line for each row and grid point with a column for each data set.
+
+    Where the cells differ in their number of runs, one more column has it.
+    """
+    lines: dict[tuple[str, ...], dict[str, CellResult]] = {}
     for result in results:
         cell = result.cell
         key = (cell.row.label, *(str(value) for value in cell.point.values()))
-        lines.setdefault(key, {})[cell.dataset] = _shown(result)
+        lines.setdefault(key, {})[cell.dataset] = result
+    differ = len({len(result.finished) for result in results if result.finished}) > 1
     varied = ("K" if name == "num_layers" else name for name in results[0].cell.point)
-    head = ["", *varied, *_headings(results)]
-    return [head, *([*key, *(line[name] for name in spec.datasets)] for key, line in lines.items())]
+    table = [["", *varied, *["runs"] * differ, *_headings(results)]]
+    for key, line in lines.items():
+        cells = [line[name] for name in spec.datasets]
+        runs = [_in_one(str(len(cell.finished) or "–") for cell in cells)]
+        table.append([*key, *runs * differ, *map(_shown, cells)])
+    return table
+
+
+def _in_one(texts: Iterable[str]) -> str:
+    """What the cells of a row say: once where they agree, else in their order."""
+    told = list(texts)
+    return told[0] if len(set(told)) == 1 else " / ".join(told)
 
 
 def markdown_table(spec: Spec, results: Sequence[CellResult]) -> str:
@@ -152,19 +216,20 @@ def markdown_table(spec: Spec, results: Sequence[CellResult]) -> str:
 def markdown_comparison(results: Sequence[CellResult]) -> str:
     """The first row against every other on each data set, in Markdown.
 
-    A cell holds the mean difference, first minus other, its 95 % interval, and the verdict of both
-    corrected tests.
+    A cell holds the difference of means, first minus other, its 95 % interval, and the verdict of
+    both corrected tests; the column `runs` says whether they are paired, and how many runs count.
     """
     label = results[0].cell.row.label
     compared = against_row(results, label)
     datasets = list(dict.fromkeys(dataset for _, dataset in compared))
     here = [result for result in results if result.cell.dataset in datasets]
-    head = [f"{label} minus", *_headings(here)]
+    head = [f"{label} minus", "runs", *_headings(here)]
     digits = {result.cell.dataset: METRICS[result.cell.metric].digits for result in here}
-    rows = [
-        [other, *(_compared(compared[other, name], digits[name]) for name in datasets)]
-        for other in dict.fromkeys(other for other, _ in compared)
-    ]
+    rows = []
+    for other in dict.fromkeys(other for other, _ in compared):
+        runs = _in_one(compared[other, name].design for name in datasets)
+        cells = (_compared(compared[other, name], digits[name]) for name in datasets)
+        rows.append([other, runs, *cells])
     return _as_markdown([head, *rows])
 
 
@@ -178,7 +243,7 @@ def _headings(results: Sequence[CellResult]) -> list[str]:
 
 
 def _compared(comparison: Comparison, digits: int) -> str:
-    if comparison.pairs < 2:
+    if not comparison.is_tested:
         return "–"
     low, high = comparison.ci95
     shown = f"{comparison.difference:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"

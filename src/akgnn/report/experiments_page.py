@@ -144,9 +144,9 @@ def findings_of(tables: Sequence[Table]) -> list[Finding]:
 def _compared(table: Table, graph: GraphTable) -> str:
     """How the reference row compares with the others on one graph."""
     verdicts: Counter[str] = Counter(r.comparison.verdict for r in graph.others if r.comparison)
-    tested = len(graph.others) - verdicts["too few seeds"]
+    tested = len(graph.others) - verdicts["too few runs"]
     if not tested:
-        return f"On {graph.name} there are too few common seeds to compare."
+        return f"On {graph.name} there are too few runs to compare."
     parts = [f"{word} than {verdicts[word]}" for word in ("higher", "lower") if verdicts[word]]
     said = " and ".join(parts) if parts else "neither higher nor lower than any"
     text = f"On {graph.name}, of {count(tested, 'other row')}, {table.reference} is {said}"
