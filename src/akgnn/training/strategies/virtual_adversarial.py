@@ -78,8 +78,8 @@ class VirtualAdversarialSettings(Settings):
 class VirtualAdversarial:
     """Cross-entropy + α KL(p(X) ‖ p(X + R)) + β mean entropy.
 
-    From "Batch Virtual Adversarial Training for Graph Convolutional Networks" (2019). No gradient
-    flows through p(X) or R.
+    From "Batch Virtual Adversarial Training for Graph Convolutional Networks" (2019). Of the
+    divergence no gradient flows through p(X) or R.
 
     Sampled, R is the direction that changes the predictions of sampled nodes most, found by one
     power iteration. Their receptive fields do not overlap, so each finds its own direction. All
@@ -90,7 +90,8 @@ class VirtualAdversarial:
     masks of its own, in the steps too, so that the loss asks for predictions that masks do not
     change either. The authors' code carries Adam's moments over from epoch to epoch; here they
     start anew, as nothing but weights outlasts an epoch. It also has a pass for the cross-entropy
-    and another for entropy and p(X), which are one here.
+    and another for entropy and p(X), which are one here; and its GCN has no biases, while by ours
+    the entropy can draw too many nodes to one class.
     """
 
     def __init__(self, settings: VirtualAdversarialSettings | None = None) -> None:
