@@ -12,6 +12,7 @@ from akgnn.layers.dropout import Dropout, DropoutKey, NodeDropout
 from akgnn.models.registry import MODELS, build_model, find_model
 from akgnn.ops.dropout import Noise, dropout
 from akgnn.training.strategies.registry import STRATEGIES
+from akgnn.training.strategies.virtual_adversarial import VirtualAdversarialSettings
 
 X = torch.rand(40, 8) + 1
 BOTH = pytest.mark.parametrize("kind", [Dropout, NodeDropout])
@@ -173,7 +174,12 @@ STRATEGY_NAMES = {
     "drop-edge": [(DropoutKey.DROP_EDGE, 1)],
     # Batches are as many as training nodes at most.
     "layer-sampling": [(DropoutKey.BATCHES, 1), (DropoutKey.BATCH_NODES, MILLION)],
-    "virtual-adversarial": [(DropoutKey.NODE_ORDER, 1), (DropoutKey.DIRECTIONS, 1)],
+    # Sampled nodes and directions; optimised, a start and two passes a step, one more at the end.
+    "virtual-adversarial": [
+        (DropoutKey.NODE_ORDER, 1),
+        (DropoutKey.DIRECTIONS, 1),
+        (DropoutKey.PASS_SEED, 2 * most(VirtualAdversarialSettings, "steps") + 1),
+    ],
     "edge-augmentation": [
         (DropoutKey.SAMPLED_EDGES, 1),
         (DropoutKey.OTHER_PAIRS, 1),

@@ -268,7 +268,7 @@ def test_the_form_chooses_the_class(name, published):
 
 @pytest.mark.parametrize("name", ["fastgcn", "pgso", "vbat"])
 def test_models_that_share_gcns_settings_have_no_form(name):
-    assert find_model(name).settings.names() == ["hidden_channels", "num_layers", "dropout"]
+    assert find_model(name).settings.names() == ["hidden_channels", "num_layers", "dropout", "bias"]
 
 
 @pytest.mark.gpu

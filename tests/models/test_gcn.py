@@ -99,3 +99,12 @@ def test_all_seven_scalars_learn():
     x = torch.randn(graph.num_nodes, 6, dtype=torch.float64)
     model(x, graph).square().sum().backward()
     assert bool((model.phi.grad != 0).all())
+
+
+@pytest.mark.parametrize("kind", [GCN, PGSO])
+def test_biases_may_be_left_out(kind):
+    model = kind(6, 4, 3, bias=False)
+    assert not [name for name, _ in model.named_parameters() if name.endswith("bias")]
+    graph = random_graph(0)
+    x = torch.zeros(graph.num_nodes, 6)
+    assert model.eval()(x, graph).abs().max() == 0

@@ -41,6 +41,17 @@ def test_the_authors_code(dataset, layers, hidden):
     assert preset.training.learning_rate == 0.05
 
 
+@pytest.mark.parametrize(("dataset", "alpha"), [("cora", 1.4), ("citeseer", 0.8), ("pubmed", 1.4)])
+def test_vbat_optimised_has_the_values_of_its_authors_code(dataset, alpha):
+    preset = load_preset("vbat", "optimised", dataset)
+    strategy, training = preset.strategy.settings, preset.training
+    assert (strategy.adversary, strategy.alpha, strategy.beta) == ("optimised", alpha, 0.7)
+    assert (strategy.steps, strategy.step_size, strategy.deviation) == (10, 0.001, 0.01)
+    assert (preset.model.hidden_channels, preset.model.dropout) == (16, 0.5)
+    assert (training.learning_rate, training.weight_decay, training.epochs) == (0.01, 5e-4, 200)
+    assert training.decay_first_layer_only
+
+
 @pytest.mark.parametrize(
     ("dataset", "layers", "width", "dropouts", "batch_norm", "rate", "stopping"),
     [

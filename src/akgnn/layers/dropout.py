@@ -51,10 +51,10 @@ class DropoutKey:
     BATCH_NODES: Final = 12_000_000
     # Layer sampling: the seed of batch k, of which all masks of that batch are drawn.
     BATCH_SEED: Final = 0
-    # Virtual adversarial training: the order of candidate nodes, and their directions.
+    # Virtual adversarial training: the order of candidate nodes, and where perturbations begin.
     NODE_ORDER: Final = 13_000_000
     DIRECTIONS: Final = 14_000_000
-    # Consistency training: the seed of pass k.
+    # Consistency and virtual adversarial training: the seed of pass k.
     PASS_SEED: Final = 15_000_000
     # Edge augmentation: the sampled graph, the other pairs of the loss, and step k before training.
     SAMPLED_EDGES: Final = 15_000_000

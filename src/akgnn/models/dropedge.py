@@ -68,6 +68,7 @@ class DropEdgeNet(nn.Module):
         *,
         num_layers: int = 2,
         dropout: float = 0.5,
+        bias: bool = True,
         normalisation: Normalisation = "sym",
         self_map: bool = False,
         readout: Literal["last", "concat"] = "last",
@@ -80,7 +81,7 @@ class DropEdgeNet(nn.Module):
         if hidden:
             seen = find_readout(readout).width(len(hidden), hidden_channels)
             widths[-1] = seen, out_channels
-        self.layers = nn.ModuleList(_linear(*pair, True, generator) for pair in widths)
+        self.layers = nn.ModuleList(_linear(*pair, bias, generator) for pair in widths)
         self.self_maps = nn.ModuleList(
             _linear(*pair, False, generator) for pair in widths if self_map
         )

@@ -23,8 +23,9 @@ class GAugOSettings(Settings):
         hidden_channels: Width of the hidden signals of both nets.
         edge_channels: Width of the signals whose inner products score edges.
         dropout: Rate on the input of both layers of the classifier.
-        form: `gcn`, or the `public-code` of the paper, which does not drop the features, and
-            penalises the weights of the whole classifier where decay is confined to a first layer.
+        form: `gcn`, or the `public-code` of the paper, which does not drop the features, has no
+            biases in the edge predictor, and penalises the whole classifier where decay is confined
+            to a first layer.
     """
 
     hidden_channels: int = count(128, most=1_000_000)
@@ -58,7 +59,8 @@ class GAugO(nn.Module):
         self.classifier = GCN(*sizes, dropout=dropout, generator=generator)
         if form == "public-code":
             self.classifier.drops[0] = Dropout(0.0, DropoutKey.LAYER_INPUT)
-        self.encoder = EdgeEncoder(in_channels, hidden_channels, edge_channels, generator=generator)
+        sizes = in_channels, hidden_channels, edge_channels
+        self.encoder = EdgeEncoder(*sizes, bias=form == "gcn", generator=generator)
 
     @property
     def first_layer(self) -> nn.Module:
@@ -85,11 +87,12 @@ class EdgeEncoder(nn.Module):
         hidden_channels: int,
         out_channels: int,
         *,
+        bias: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        self.first = GCNConv(in_channels, hidden_channels, generator=generator)
-        self.second = GCNConv(hidden_channels, out_channels, generator=generator)
+        self.first = GCNConv(in_channels, hidden_channels, bias=bias, generator=generator)
+        self.second = GCNConv(hidden_channels, out_channels, bias=bias, generator=generator)
 
     def forward(self, x: Tensor | CSR, graph: Graph) -> Tensor:
         """Z, shape (nodes, out_channels)."""

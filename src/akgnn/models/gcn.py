@@ -35,15 +35,24 @@ class GCNConv(nn.Module):
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, *, generator: torch.Generator | None = None
+        self,
+        in_channels: int,
+        out_channels: int,
+        *,
+        bias: bool = True,
+        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         self.linear = Linear(in_channels, out_channels, bias=False, generator=generator)
-        self.bias = nn.Parameter(torch.zeros(out_channels))
+        self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
 
     def forward(self, x: Tensor | CSR, graph: Graph) -> Tensor:
         """Transform, then propagate: the narrower of the two orders in every model here."""
-        return adaptive_propagate(graph, self.linear(x), 1.0) + self.bias.unsqueeze(-2)
+        return self.shifted(adaptive_propagate(graph, self.linear(x), 1.0))
+
+    def shifted(self, h: Tensor) -> Tensor:
+        """`h` with the bias added, if there is one."""
+        return h if self.bias is None else h + self.bias.unsqueeze(-2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +63,13 @@ class GCNSettings(Settings):
         hidden_channels: Width of the hidden signals.
         num_layers: Number of layers.
         dropout: Rate on the input of every layer.
+        bias: Whether layers have biases.
     """
 
     hidden_channels: int = count(16, most=1_000_000)
     num_layers: int = count(2, most=1000)
     dropout: float = rate(0.5)
+    bias: bool = True
 
 
 @takes(GCNSettings)
@@ -78,13 +89,14 @@ class GCN(nn.Module):
         *,
         num_layers: int = 2,
         dropout: float = 0.5,
+        bias: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         self.settings = GCNSettings.of_call(locals())
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
         self.layers = nn.ModuleList(
-            GCNConv(*pair, generator=generator) for pair in pairwise(widths)
+            GCNConv(*pair, bias=bias, generator=generator) for pair in pairwise(widths)
         )
         self.drops = input_dropouts(dropout, num_layers)
 
@@ -186,12 +198,15 @@ class PGSO(nn.Module):
         *,
         num_layers: int = 2,
         dropout: float = 0.5,
+        bias: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         self.settings = GCNSettings.of_call(locals())
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
-        self.layers = nn.ModuleList(Linear(*pair, generator=generator) for pair in pairwise(widths))
+        self.layers = nn.ModuleList(
+            Linear(*pair, bias=bias, generator=generator) for pair in pairwise(widths)
+        )
         self.drops = input_dropouts(dropout, num_layers)
         self.phi = nn.Parameter(torch.tensor(_GCN_POINT))
 

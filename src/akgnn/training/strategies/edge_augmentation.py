@@ -159,7 +159,7 @@ def classify(classifier: GCN, x: Tensor | CSR, adjacency: Matrix, noise: Noise) 
         h = scale * h
         return scale * (adjacency @ h + h)
 
-    h = propagate(h) + first.bias
+    h = first.shifted(propagate(h))
     for layer, drop in zip(later, drops[1:], strict=True):
-        h = propagate(layer.linear(drop(F.relu(h), noise))) + layer.bias
+        h = layer.shifted(propagate(layer.linear(drop(F.relu(h), noise))))
     return h

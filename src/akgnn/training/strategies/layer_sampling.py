@@ -14,7 +14,6 @@ from akgnn.errors import SettingsError
 from akgnn.hashing import Key
 from akgnn.layers.dropout import DropoutKey
 from akgnn.models.gcn import GCN, GCNConv
-from akgnn.ops.adaptive import adaptive_propagate
 from akgnn.ops.dropout import Noise, hashed
 from akgnn.settings import Settings, count
 from akgnn.training.metrics import cross_entropy
@@ -49,8 +48,8 @@ class LayerSampling:
     The public code differs, and so does `sample_from="neighbours"`: q(u) ∝ ‖Â(:, u)‖, and the nodes
     are drawn without repeats among those with an entry in the rows of the batch, all of them if
     they are fewer than t. t and q stay those of the whole graph, so that in training the scores are
-    larger than in evaluation, by about the number of nodes over t. Nothing but biases would mind:
-    there are none in the public code, and here they stay at 0.
+    larger than in evaluation, by about the number of nodes over t. Biases would not stand that, and
+    the GCN of the public code has none.
     """
 
     def __init__(self, settings: LayerSamplingSettings | None = None) -> None:
@@ -62,7 +61,6 @@ class LayerSampling:
             raise SettingsError("Layer sampling is written for a GCN of two layers.")
         bottom, top = (cast(GCNConv, layer) for layer in model.layers)
         matrix = data.graph.renormalised
-        has_biases = self.settings.sample_from == "graph"
         q = importance(matrix, power=2 if self.settings.sample_from == "graph" else 1)
         train = data.split.train
         shuffled = train[
@@ -73,11 +71,10 @@ class LayerSampling:
             sample = self._draw(q, rows, noise.key(DropoutKey.BATCH_NODES + number))
             # Other masks in every batch of the epoch.
             own = Noise(noise.key(DropoutKey.BATCH_SEED + number), noise.step)
-            h = adaptive_propagate(data.graph, bottom.linear(model.drops[0](data.x, own)), 1.0)
-            h = model.drops[1](F.relu(h + bottom.bias if has_biases else h), own)[sample]
+            h = F.relu(bottom(model.drops[0](data.x, own), data.graph))
+            h = model.drops[1](h, own)[sample]
             weights = rows[:, sample] / (self.settings.sample_size * q[sample])
-            logits = weights @ top.linear(h)
-            logits = logits + top.bias if has_biases else logits
+            logits = top.shifted(weights @ top.linear(h))
             yield cross_entropy(logits, data.y[batch], data.class_weight)
 
     def _draw(self, q: Tensor, rows: Tensor, key: Key) -> Tensor:

@@ -1,8 +1,8 @@
 """Batch virtual adversarial training: predictions should not change when features do, a little."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, fields
+from typing import Literal, cast
 
 import torch
 import torch.nn.functional as F
@@ -11,15 +11,26 @@ from torch import Tensor, nn
 from akgnn.data.node_data import NodeData
 from akgnn.errors import SettingsError
 from akgnn.graph import Graph
-from akgnn.hashing import Key
 from akgnn.layers.dropout import Dropout, DropoutKey
 from akgnn.models.gcn import GCN, GCNConv
 from akgnn.ops.adaptive import adaptive_propagate
-from akgnn.ops.dropout import Noise, dropout, hashed, hashed_at
+from akgnn.ops.dropout import Noise, dropout
 from akgnn.settings import Settings, count, non_negative, positive
+from akgnn.training.strategies.perturbations import (
+    random_directions,
+    small_numbers,
+    spread_nodes,
+    unit_fields,
+)
 from akgnn.training.strategies.supervised import training_loss
 
-_NUMBERS_AT_ONCE = 2**16
+Adversary = Literal["sampled", "optimised"]
+
+# Which settings an adversary has to itself.
+_OWN: dict[Adversary, tuple[str, ...]] = {
+    "sampled": ("num_nodes", "hops", "radius", "probe"),
+    "optimised": ("steps", "step_size", "penalty", "deviation"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,142 +40,163 @@ class VirtualAdversarialSettings(Settings):
     Attributes:
         alpha: Weight of the adversarial loss.
         beta: Weight of the mean entropy of all predictions.
-        num_nodes: The most nodes that are perturbed in one step.
-        hops: Radius of a node's receptive field; those of perturbed nodes do not overlap.
-        radius: Length of the perturbation of a node's features.
-        probe: Length of the random step that finds its direction.
+        adversary: How the perturbation is found: for some nodes by one power iteration (`sampled`),
+            or for all nodes by steps of Adam (`optimised`).
+        num_nodes: Sampled: the most nodes that are perturbed in one step.
+        hops: Sampled: radius of a node's receptive field; those of perturbed nodes do not overlap.
+        radius: Sampled: length of the perturbation of a node's features.
+        probe: Sampled: length of the random step that finds its direction.
+        steps: Optimised: number of Adam's steps.
+        step_size: Optimised: Adam's learning rate.
+        penalty: Optimised: weight of half the squared length of the whole perturbation.
+        deviation: Optimised: standard deviation of the normal numbers that it starts at, of which
+            those beyond twice that are left out.
     """
 
     alpha: float = non_negative(0.9)
     beta: float = non_negative(0.7)
+    adversary: Adversary = "sampled"
     num_nodes: int = count(100)
     hops: int = count(2)
     radius: float = positive(0.03)
     probe: float = positive(1e-6)
+    steps: int = count(10, most=1000)
+    step_size: float = positive(1e-3)
+    penalty: float = non_negative(1.0)
+    deviation: float = positive(0.01)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        default = {item.name: item.default for item in fields(self)}
+        for adversary, names in _OWN.items():
+            for name in names:
+                value = getattr(self, name)
+                if adversary != self.adversary and value != default[name]:
+                    raise SettingsError(f"{name}={value!r} needs adversary={adversary!r}.")
 
 
 class VirtualAdversarial:
-    """Cross-entropy + α KL(p(X) ‖ p(X + R)) on sampled nodes + β mean entropy.
+    """Cross-entropy + α KL(p(X) ‖ p(X + R)) + β mean entropy.
 
-    From "Batch Virtual Adversarial Training for Graph Convolutional Networks" (2019), the sampled
-    form: R is the direction that changes the predictions of the sampled nodes most, found by one
-    power iteration. Their receptive fields do not overlap, so each finds its own direction.
+    From "Batch Virtual Adversarial Training for Graph Convolutional Networks" (2019). Of the
+    divergence no gradient flows through p(X) or R.
+
+    Sampled, R is the direction that changes the predictions of sampled nodes most, found by one
+    power iteration. Their receptive fields do not overlap, so each finds its own direction. All
+    passes share their dropout masks, so that only R tells them apart.
+
+    Optimised, R has a row for every node. It starts at small normal numbers, and some steps of Adam
+    minimise penalty · ‖R‖² / 2 - KL, where KL is the mean over all nodes. Every pass has dropout
+    masks of its own, in the steps too, so that the loss asks for predictions that masks do not
+    change either. The authors' code carries Adam's moments over from epoch to epoch; here they
+    start anew, as nothing but weights outlasts an epoch. It also has a pass for the cross-entropy
+    and another for entropy and p(X), which are one here. Its GCN has no biases, by which entropy
+    can draw too many nodes to one class.
     """
 
     def __init__(self, settings: VirtualAdversarialSettings | None = None) -> None:
         self.settings = settings or VirtualAdversarialSettings()
 
     def losses(self, model: nn.Module, data: NodeData, noise: Noise) -> Iterator[Tensor]:
-        """One loss. All passes share their dropout masks, so that only R tells them apart."""
+        """One loss."""
         if not isinstance(model, GCN):
             raise SettingsError("Virtual adversarial training is written for a GCN.")
         settings = self.settings
-        order = noise.key(DropoutKey.NODE_ORDER)
-        nodes, field = spread_nodes(data.graph, settings.num_nodes, settings.hops, order)
-        # Nothing outside the receptive fields moves a prediction inside, so R has their rows only.
-        rows = (field >= 0).nonzero().squeeze(1)
-        first = cast(GCNConv, model.layers[0])
-        transformed = first.linear(model.drops[0](data.x, noise))
-        logits = _from_first(model, transformed, data.graph, noise)
-        target = logits.detach()[nodes].softmax(1)
-
-        def divergence(perturbation: Tensor, unmoved: Tensor) -> Tensor:
-            own = _dropped(model, perturbation, rows, noise) @ first.linear.weight
-            moved = _from_first(model, unmoved.index_add(0, rows, own), data.graph, noise)
-            return F.kl_div(moved[nodes].log_softmax(1), target, reduction="batchmean")
-
-        direction = random_directions(
-            rows, data.graph.num_nodes, first.linear.weight, noise.key(DropoutKey.DIRECTIONS)
-        ).mul_(settings.probe)
-        (gradient,) = torch.autograd.grad(
-            divergence(direction.requires_grad_(), transformed.detach()), direction
-        )
-        unit = unit_fields(gradient, field[rows], len(nodes))
-        adversarial = divergence(settings.radius * unit, transformed)
+        find = _sampled if settings.adversary == "sampled" else _optimised
+        logits, adversarial = find(model, data, noise, settings)
         entropy = -(logits.softmax(1) * logits.log_softmax(1)).sum(1).mean()
         yield training_loss(logits, data) + settings.alpha * adversarial + settings.beta * entropy
+
+
+def _sampled(
+    model: GCN, data: NodeData, noise: Noise, settings: VirtualAdversarialSettings
+) -> tuple[Tensor, Tensor]:
+    """The logits, and their divergence from those of perturbed features, on sampled nodes."""
+    order = noise.key(DropoutKey.NODE_ORDER)
+    nodes, field = spread_nodes(data.graph, settings.num_nodes, settings.hops, order)
+    # Nothing outside the receptive fields moves a prediction inside, so R has their rows only.
+    rows = (field >= 0).nonzero().squeeze(1)
+    transformed = _transformed(model, data, noise)
+    logits = _from_first(model, transformed, data.graph, noise)
+    target = logits.detach()[nodes]
+
+    def divergence(perturbation: Tensor, unmoved: Tensor) -> Tensor:
+        own = _moved(model, perturbation, noise, rows)
+        moved = _from_first(model, unmoved.index_add(0, rows, own), data.graph, noise)
+        return _divergence(target, moved[nodes])
+
+    weight = cast(GCNConv, model.layers[0]).linear.weight
+    direction = random_directions(
+        rows, data.graph.num_nodes, weight, noise.key(DropoutKey.DIRECTIONS)
+    ).mul_(settings.probe)
+    (gradient,) = torch.autograd.grad(
+        divergence(direction.requires_grad_(), transformed.detach()), direction
+    )
+    unit = unit_fields(gradient, field[rows], len(nodes))
+    return logits, divergence(settings.radius * unit, transformed)
+
+
+def _optimised(
+    model: GCN, data: NodeData, noise: Noise, settings: VirtualAdversarialSettings
+) -> tuple[Tensor, Tensor]:
+    """The logits, and their divergence from those of perturbed features, on all nodes."""
+    weight = cast(GCNConv, model.layers[0]).linear.weight
+    perturbation = small_numbers(
+        data.graph.num_nodes, weight, settings.deviation, noise.key(DropoutKey.DIRECTIONS)
+    ).requires_grad_()
+    # Adam adds its weight decay, penalty · R, after it has turned the gradient of KL round.
+    adam = torch.optim.Adam(
+        [perturbation],
+        lr=settings.step_size,
+        weight_decay=settings.penalty,
+        maximize=True,
+        fused=True,
+    )
+    for step in range(settings.steps):
+        with torch.no_grad():
+            target = model(data.x, data.graph, _noise_of_pass(noise, 2 * step))
+        moved = _perturbed(model, data, perturbation, _noise_of_pass(noise, 2 * step + 1))
+        (perturbation.grad,) = torch.autograd.grad(_divergence(target, moved), perturbation)
+        adam.step()
+    logits = model(data.x, data.graph, noise)
+    last = _noise_of_pass(noise, 2 * settings.steps)
+    moved = _perturbed(model, data, perturbation.detach(), last)
+    return logits, _divergence(logits.detach(), moved)
+
+
+def _noise_of_pass(noise: Noise, number: int) -> Noise:
+    """Noise that gives a pass of the epoch masks of its own."""
+    return Noise(noise.key(DropoutKey.PASS_SEED + number), noise.step)
+
+
+def _divergence(target: Tensor, moved: Tensor) -> Tensor:
+    """Mean KL(target ‖ moved) of predictions that are given by their logits."""
+    return F.kl_div(moved.log_softmax(1), target.softmax(1), reduction="batchmean")
+
+
+def _perturbed(model: GCN, data: NodeData, perturbation: Tensor, noise: Noise) -> Tensor:
+    """The logits where all nodes' features are perturbed."""
+    transformed = _transformed(model, data, noise) + _moved(model, perturbation, noise)
+    return _from_first(model, transformed, data.graph, noise)
+
+
+def _transformed(model: GCN, data: NodeData, noise: Noise) -> Tensor:
+    """X W of the first layer; sparse features stay sparse."""
+    transformed: Tensor = cast(GCNConv, model.layers[0]).linear(model.drops[0](data.x, noise))
+    return transformed
+
+
+def _moved(model: GCN, perturbation: Tensor, noise: Noise, rows: Tensor | None = None) -> Tensor:
+    """R W of the first layer, with R under the mask that the features of its rows have."""
+    drop = cast(Dropout, model.drops[0])
+    dropped = dropout(perturbation, drop.rate, noise.key(drop.key), rows)
+    return dropped @ cast(GCNConv, model.layers[0]).linear.weight
 
 
 def _from_first(model: GCN, transformed: Tensor, graph: Graph, noise: Noise) -> Tensor:
     """The logits, from the features after the first layer's weights."""
     first, *later = (cast(GCNConv, layer) for layer in model.layers)
-    h = adaptive_propagate(graph, transformed, 1.0) + first.bias
+    h = first.shifted(adaptive_propagate(graph, transformed, 1.0))
     for layer, drop in zip(later, model.drops[1:], strict=True):
         h = layer(drop(F.relu(h), noise), graph)
     return h
-
-
-def _dropped(model: GCN, perturbation: Tensor, rows: Tensor, noise: Noise) -> Tensor:
-    """The perturbation under the mask that the features of its rows have."""
-    drop = cast(Dropout, model.drops[0])
-    return dropout(perturbation, drop.rate, noise.key(drop.key), rows)
-
-
-def spread_nodes(graph: Graph, number: int, hops: int, key: Key) -> tuple[Tensor, Tensor]:
-    """Random nodes whose receptive fields, the nodes within `hops` steps, do not overlap.
-
-    A greedy draw that gives up after four times as many candidates as nodes are asked for.
-
-    Returns:
-        The nodes, and for every node of the graph the number of the field it lies in, or -1.
-    """
-    order = torch.argsort(hashed(graph.num_nodes, key, graph.device)).tolist()
-    rowptr = graph.adjacency.pattern.rowptr.tolist()
-    col = graph.adjacency.pattern.col.tolist()
-    member_of = [-1] * graph.num_nodes
-    chosen: list[int] = []
-    for node in order[: 4 * number]:
-        field = {node}
-        frontier = {node}
-        for _ in range(hops):
-            frontier = {u for v in frontier for u in col[rowptr[v] : rowptr[v + 1]]} - field
-            field |= frontier
-        if all(member_of[member] < 0 for member in field):
-            for member in field:
-                member_of[member] = len(chosen)
-            chosen.append(node)
-        if len(chosen) == number:
-            break
-    device = graph.device
-    return torch.tensor(chosen, device=device), torch.tensor(member_of, device=device)
-
-
-def unit_fields(gradient: Tensor, field: Tensor, number: int) -> Tensor:
-    """The gradient scaled to length 1 within each receptive field.
-
-    Args:
-        gradient: One row a node.
-        field: The number of the field that each row lies in.
-        number: Number of fields.
-    """
-    squares = gradient.square().sum(1)
-    length = squares.new_zeros(number).index_add_(0, field, squares).sqrt()
-    return (1 / length.clamp_min(1e-30))[field].unsqueeze(1) * gradient
-
-
-def random_directions(rows: Tensor, num_nodes: int, weight: Tensor, key: Key) -> Tensor:
-    """A random direction of length 1 for the features of each row's node.
-
-    Two hashes make a normal number by Box and Muller's formula. A node has the same direction
-    whatever other rows there are.
-
-    Args:
-        rows: Numbers of the nodes.
-        num_nodes: Number of nodes of the graph.
-        weight: Weight of the first layer, for the number of features and the dtype.
-        key: From `Noise.key`.
-    """
-    width = weight.size(0)
-    out = torch.empty(len(rows), width, dtype=weight.dtype, device=weight.device)
-    channel = torch.arange(width, device=weight.device)
-    # Block by block, so that words and numbers never leave the cache.
-    size = max(1, _NUMBERS_AT_ONCE // width) if out.device.type == "cpu" else max(1, len(rows))
-    for part, nodes in zip(out.split(size), rows.split(size), strict=True):
-        indices = nodes.unsqueeze(1) * width + channel
-        first, second = (
-            hashed_at(half, key).bitwise_and_(2**24 - 1).to(out.dtype).add_(0.5).div_(2**24)
-            for half in (indices, indices + num_nodes * width)
-        )
-        radius = first.log_().mul_(-2).sqrt_()
-        part.copy_(F.normalize(radius.mul_(second.mul_(2 * torch.pi).cos_()), dim=1))
-    return out
