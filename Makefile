@@ -34,6 +34,7 @@ bench: .venv/dev.stamp
 # The measured tables and plots in the documents and the page, from results/.
 tables: .venv/dev.stamp
 	$(BIN)/python tools/update_tables.py
+	$(BIN)/python tools/claims.py
 	$(BIN)/akgnn report results --out results/report.html
 
 # On a machine with a GPU and torch, from source, without an installation.

@@ -205,7 +205,7 @@ def table_of_texts(spec: Spec, results: Sequence[CellResult]) -> list[list[str]]
 def _in_one(texts: Iterable[str]) -> str:
     """What the cells of a row say: once where they agree, else in their order."""
     told = list(texts)
-    return told[0] if len(set(told)) == 1 else " / ".join(told)
+    return told[0] if len(set(told)) == 1 else " / ".join(told) or "–"
 
 
 def markdown_table(spec: Spec, results: Sequence[CellResult]) -> str:
@@ -222,12 +222,13 @@ def markdown_comparison(results: Sequence[CellResult]) -> str:
     label = results[0].cell.row.label
     compared = against_row(results, label)
     datasets = list(dict.fromkeys(dataset for _, dataset in compared))
-    here = [result for result in results if result.cell.dataset in datasets]
-    head = [f"{label} minus", "runs", *_headings(here)]
-    digits = {result.cell.dataset: METRICS[result.cell.metric].digits for result in here}
+    shown = [result for result in results if result.cell.dataset in datasets]
+    head = [f"{label} minus", "runs", *_headings(shown)]
+    digits = {result.cell.dataset: METRICS[result.cell.metric].digits for result in shown}
     rows = []
     for other in dict.fromkeys(other for other, _ in compared):
-        runs = _in_one(compared[other, name].design for name in datasets)
+        here = [compared[other, name] for name in datasets]
+        runs = _in_one(each.design for each in here if each.is_tested)
         cells = (_compared(compared[other, name], digits[name]) for name in datasets)
         rows.append([other, runs, *cells])
     return _as_markdown([head, *rows])
