@@ -1,6 +1,7 @@
 """The page of claims follows from the records, and what was tampered with is found."""
 
 import importlib.util
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -119,3 +120,34 @@ def test_a_verdict_rests_on_its_checks(tool, tmp_path, claim, message):
 def test_theory_is_computed(tool):
     assert tool.theory("least-eigenvalue").value == pytest.approx(-1)
     assert tool.theory("commutator").value > 0.01
+
+
+@pytest.fixture
+def sentences(tool):
+    return tomllib.loads(tool.CLAIMS.read_text(encoding="utf-8"))["sentences"]
+
+
+def test_sentences_of_documents_have_their_records(tool, sentences):
+    tool.check_sentences(sentences)
+    assert {sentence["file"] for sentence in sentences} >= set(tool.COVERED)
+
+
+def test_a_number_changed_in_a_document_is_found(tool, sentences, tmp_path):
+    for name in {sentence["file"] for sentence in sentences}:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text((ROOT / name).read_text("utf-8"), "utf-8")
+    tool.check_sentences(sentences, tmp_path)
+    readme = tmp_path / "README.md"
+    text = readme.read_text("utf-8")
+    readme.write_text(text.replace("has 57.3 and 42.2", "has 59.3 and 42.2"), "utf-8")
+    with pytest.raises(tool.ClaimError, match=r"README.md does not say: on Texas .* 57.3 and"):
+        tool.check_sentences(sentences, tmp_path)
+    readme.write_text(f"{text}\n\nAnd on Mars it has 99.9.\n", "utf-8")
+    with pytest.raises(tool.ClaimError, match=r"no record is named for: .*it has 99.9"):
+        tool.check_sentences(sentences, tmp_path)
+
+
+def test_code_tables_and_versions_need_no_record(tool, tmp_path):
+    text = "Python 3.11 to 3.13\n\n    lr=0.1\n\n```python\nx = 0.5\n```\n\n| 84.5 |\n"
+    (tmp_path / "a.md").write_text(text, "utf-8")
+    tool.check_sentences([], tmp_path, ["a.md"])
