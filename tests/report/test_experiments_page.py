@@ -69,17 +69,11 @@ def test_the_papers_experiments_come_in_its_order(tmp_path, monkeypatch):
         store.append(record_of(cell, 0, 80.0))
     page = experiments_page(tmp_path)
     # What is measured for the depths is measured for λ too; for the loss, epochs are missing. The
-    # table of kernels has a row of table 1, and comes after the paper's.
-    assert page.counts["experiments"] == [
-        "table1",
-        "ablation",
-        "lambda",
-        "depth",
-        "splits",
-        "kernels",
-        "public-code",
-        "searched",
-    ]
+    # table of kernels and others have a row of table 1, and come after the paper's.
+    first, others = page.counts["experiments"][:5], page.counts["experiments"][5:]
+    assert first == ["table1", "ablation", "lambda", "depth", "splits"]
+    assert others == sorted(others)
+    assert {"kernels", "searched"} <= set(others)
     assert page.shown["commands"][0] == f"akgnn reproduce table1 --out {tmp_path.name}"
 
 
