@@ -85,6 +85,7 @@ def test_a_page_edited_by_hand_is_found(tool, tmp_path, monkeypatch, capsys):
         ("{mean table1; AKGNN; mars}", "No records of 'AKGNN' on 'mars'"),
         ("{mean table1}", "has no answer"),
         ("{published kernels; AKGNN; cora}", "Nothing is published"),
+        ("{readout cosine; mars}", "has no answer"),
     ],
 )
 def test_texts_that_do_not_ask_rightly_are_refused(tool, text, message):

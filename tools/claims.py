@@ -9,6 +9,7 @@ A sentence is one of another document that has such numbers: answered, its `text
 the `file`. In a file of `COVERED` every decimal number of the prose has to be in a sentence.
 """
 
+import json
 import math
 import operator
 import re
@@ -158,6 +159,14 @@ def deviation(spec: str, row: str, dataset: str) -> Answer:
     return Answer(value, f"{value:.1f}")
 
 
+def readout(what: str, dataset: str) -> Answer:
+    """What a learned λ changes: `cosine` to the readout of λ = 2, or classes `changed`, per cent."""
+    text = (ROOT / "results" / "readout-cosine.jsonl").read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in text.splitlines()]
+    value = statistics.fmean(line[what] for line in lines if line["dataset"] == dataset)
+    return Answer(value, f"{value:.4f}" if what == "cosine" else f"{100 * value:.1f}")
+
+
 def theory(name: str) -> Answer:
     """A number that follows from the formula alone, on a star of four nodes."""
     value = _THEORY[name]()
@@ -195,6 +204,7 @@ QUESTIONS: Mapping[str, Callable[..., Answer]] = {
     "rank": rank,
     "lambda": scalar,
     "deviation": deviation,
+    "readout": readout,
     "theory": theory,
 }
 """What can be asked: the name of a study, then what the function takes, separated by semicolons."""
@@ -207,7 +217,7 @@ def answer(found: re.Match[str]) -> Answer:
         raise ClaimError(f"{found[0]}: there is no question {kind!r}.")
     try:
         given = QUESTIONS[kind](spec, *[part.strip() for part in rest.split(";")[1:]])
-    except (TypeError, KeyError, IndexError) as error:
+    except (TypeError, ValueError, KeyError, IndexError) as error:
         raise ClaimError(f"{found[0]} has no answer: {error}.") from error
     if not math.isfinite(given.value):
         raise ClaimError(f"{found[0]} has no answer in the records.")
