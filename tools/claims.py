@@ -160,7 +160,7 @@ def deviation(spec: str, row: str, dataset: str) -> Answer:
 
 
 def readout(what: str, dataset: str) -> Answer:
-    """What learning λ changes: `cosine` to the readout of λ = 2, or per cent of classes `changed`."""
+    """What learning λ changes: the `cosine` to the readout of λ = 2, or `changed` classes in %."""
     text = (ROOT / "results" / "readout-cosine.jsonl").read_text(encoding="utf-8")
     lines = [json.loads(line) for line in text.splitlines()]
     value = statistics.fmean(line[what] for line in lines if line["dataset"] == dataset)
