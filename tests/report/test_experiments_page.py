@@ -1,3 +1,4 @@
+import re
 import shutil
 from dataclasses import replace
 
@@ -127,6 +128,18 @@ def test_the_page_says_which_runs_were_compared(results, spec_files):
     assert "paired, 6<" not in html.replace("unpaired", "")
     for test in ("paired t-test", "Wilcoxon’s", "Welch’s t-test", "Mann and Whitney"):
         assert test in html
+
+
+def test_every_cell_of_a_table_has_its_heading(results, spec_files):
+    html = render(experiments_page(results, spec_files))
+    tables = re.findall(r'<table class="results".*?</table>', html, flags=re.S)
+    assert tables
+    for table in tables:
+        headings = len(re.findall("<th ", re.search("<thead>.*?</thead>", table, re.S)[0]))
+        rows = re.findall(
+            r"<tr(?! class=\"detail\")[^>]*>(.*?)</tr>", table.split("</thead>")[1], re.S
+        )
+        assert {len(re.findall("<t[dh][ >]", row)) for row in rows} == {headings}
 
 
 def test_one_seed_compares_nothing(tmp_path):
