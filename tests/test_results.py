@@ -100,6 +100,7 @@ UNFINISHED = {
     "public-code",
     "readouts",
     "scalars",
+    "splits",
     *(name for name in SPECS if name.startswith(("noise", "sensitivity"))),
 }
 
