@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; gives the exit status: 0, 1 (failed) or 2 (wrong use)."""
     spin_briefly()
     if not prepare_streams():
-        complain("Standard output is closed; send it to a file, or to /dev/null.")
+        complain("Standard output is closed; send it to a file, or to /dev/null.", "red")
         return 2
     given = sys.argv[1:] if arguments is None else arguments
     try:
@@ -95,14 +95,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(status or 0)
     except typer.TyperException as error:
         if given:
-            complain(error.format_message())
+            complain(error.format_message(), "red")
         else:
             # No command at all shows the help, which is an error of its own to typer.
             print(error.format_message(), file=sys.stderr)
         return 2
     except AkgnnError as error:
         command = next((word for word in given if not word.startswith("-")), "")
-        complain(in_flags(str(error), flags_of_commands(), command))
+        complain(in_flags(str(error), flags_of_commands(), command), "red")
         return 1 if isinstance(error, _FAILURES) else 2
     except (KeyboardInterrupt, typer.Abort):
         complain("stopped.")
@@ -115,6 +115,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.filename is not None:
             raise
         # Whoever writes to a file says which one.
-        complain(f"Cannot write to standard output: {error.strerror or error}.")
+        complain(f"Cannot write to standard output: {error.strerror or error}.", "red")
         give_up(sys.stdout)
         return 1

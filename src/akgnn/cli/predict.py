@@ -9,7 +9,7 @@ import typer
 
 from akgnn.cli import options
 from akgnn.cli.show import print_json
-from akgnn.cli.terminal import say
+from akgnn.cli.terminal import complain, say
 from akgnn.errors import AloneWarning, DataError
 
 
@@ -57,10 +57,9 @@ def predict(
             device=device,
         )
     if predictions.num_alone:
-        typer.echo(
-            f"akgnn: {predictions.num_alone} of {len(predictions)} nodes have no edge and are "
-            "judged by their columns alone; --edges names a table of edges.",
-            err=True,
+        complain(
+            f"{predictions.num_alone} of {len(predictions)} nodes have no edge and are judged by "
+            "their columns alone; --edges names a table of edges."
         )
     text = predictions.to_csv(out)
     if as_json:

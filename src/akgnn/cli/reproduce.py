@@ -138,14 +138,18 @@ def _print_spec(spec: "Spec", cells: Sequence["CellResult"]) -> None:
     from akgnn.experiments.results import table_of_texts
     from akgnn.experiments.spec import shown_name
 
-    print(f"{spec.title}\n{spec.about}\n" if spec.about else f"{spec.title}\n")
+    say(spec.title, "bold")
+    for line in spec.about.splitlines():
+        say(line)
+    say()
     if spec.is_search:
-        print("Measured on the validation nodes; the test nodes were not there.\n")
+        say("Measured on the validation nodes; the test nodes were not there.")
+        say()
     head, *rows = table_of_texts(spec, cells)
     print_table(head, rows)
     for result in cells:
         if result.chosen and result.finished:
             where = f"{result.cell.row.label} on {shown_name(result.cell.dataset)}"
             times = "; ".join(f"{label}: {number}" for label, number in result.chosen.items())
-            print(f"{where}, chosen by validation: {times}.")
-    print()
+            say(f"{where}, chosen by validation: {times}.")
+    say()

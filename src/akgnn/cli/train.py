@@ -181,7 +181,7 @@ def train(
     _show(runs, str(place), as_json, several, folds, choice, verdict)
     flags = {"train": {flag for option in context.command.params for flag in option.opts}}
     for note in verdict.notes if verdict is not None and not as_json else ():
-        print(in_flags(note, flags, "train"))
+        say(in_flags(note, flags, "train"), "yellow")
     if folders[0] is not None and not as_json:
         say(f"Kept in {out}; see: akgnn inspect {folders[0].path}")
 

@@ -105,7 +105,7 @@ def tune(
     if as_json:
         print_json(as_object(search, out))
         return
-    print(f"{data_line(plan.data_name, DataFacts.of(data))}; split {search.split}")
+    say(f"{data_line(plan.data_name, DataFacts.of(data))}; split {search.split}")
     _print_search(search, str(place))
     say(f"Kept in {out}: {', '.join(files)}.")
     say(f"Train it with: akgnn train --config {quote(str(out / BEST_FILE))}")
@@ -146,14 +146,14 @@ def _print_search(search: "Search", device: str) -> None:
 
     run, best, score = search.plan.run, search.best, search.score
     seconds = sum(trial.seconds for trial in search.trials)
-    print(
+    say(
         f"{run.model} ({run.preset}): {len(search.trials)} trials, "
         f"{search.count('finished')} finished, {search.count('pruned')} pruned, "
         f"{search.count('failed')} failed, {seconds:.1f} s on {device}"
     )
     first = search.trials[0]
     before = score.text(first.score) if first.state == "finished" else first.state
-    print(f"  {score.name} {score.text(best.score)} in trial {best.number}; {before} at the start")
+    say(f"  {score.name} {score.text(best.score)} in trial {best.number}; {before} at the start")
     start = settings_of(search.plan.preset)
     rows = [
         [each.name, value_text(start[each.name]), value_text(best.values[each.name])]
