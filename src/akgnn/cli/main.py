@@ -13,6 +13,7 @@ from akgnn.cli.datasets import datasets
 from akgnn.cli.explain import explain
 from akgnn.cli.export import export
 from akgnn.cli.flags import in_flags
+from akgnn.cli.help import Command, Group
 from akgnn.cli.init import init
 from akgnn.cli.inspect import inspect
 from akgnn.cli.models import models
@@ -39,8 +40,8 @@ _INTERRUPTED = 130
 
 app = typer.Typer(
     name="akgnn",
+    cls=Group,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -50,7 +51,7 @@ COMMANDS = (
     models,
 )  # fmt: skip
 for command in COMMANDS:
-    app.command()(command)
+    app.command(cls=Command)(command)
 
 
 def flags_of_commands() -> dict[str, set[str]]:

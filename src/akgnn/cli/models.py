@@ -5,6 +5,7 @@ from typing import Any
 
 import typer
 
+from akgnn.cli.names import dataset_names, model_names
 from akgnn.cli.show import fits, print_json, print_table
 from akgnn.cli.terminal import say
 from akgnn.report.values import value_text
@@ -14,8 +15,12 @@ _CORA = (1433, 7)
 
 
 def models(
-    name: str | None = typer.Argument(None, help="Show the settings of this model."),
-    dataset: str = typer.Option("cora", help="Data set whose settings are shown."),
+    name: str | None = typer.Argument(
+        None, help="Show the settings of this model.", autocompletion=model_names
+    ),
+    dataset: str = typer.Option(
+        "cora", help="Data set whose settings are shown.", autocompletion=dataset_names
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
     """List the models, or the settings of one.

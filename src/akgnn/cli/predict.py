@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from akgnn.cli import options
+from akgnn.cli.names import dataset_names
 from akgnn.cli.show import print_json
 from akgnn.cli.terminal import complain, say
 from akgnn.errors import AloneWarning, DataError
@@ -16,7 +17,11 @@ from akgnn.errors import AloneWarning, DataError
 def predict(
     run: options.RunFolderArgument,
     dataset: Annotated[
-        str | None, typer.Option(help="Another data set with the same features and classes.")
+        str | None,
+        typer.Option(
+            help="Another data set with the same features and classes.",
+            autocompletion=dataset_names,
+        ),
     ] = None,
     nodes: Annotated[
         Path | None,
@@ -25,7 +30,8 @@ def predict(
     edges: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Table of their edges, among each other and to nodes of training; repeatable."
+            metavar="<path>",
+            help="Table of their edges, among each other and to nodes of training; repeatable.",
         ),
     ] = None,
     unknown_ids: Annotated[

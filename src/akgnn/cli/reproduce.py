@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from akgnn.cli.names import experiment_names
 from akgnn.cli.options import check_range
 from akgnn.cli.progress import StopRequests, runs_progress
 from akgnn.cli.show import print_json, print_table
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 def reproduce(
     experiment: str = typer.Argument(
         help=f"{', '.join(PAPER)}, all of these as `all`, {', '.join(OTHERS)}, "
-        "or a spec of your own, FILE.toml."
+        "or a spec of your own, FILE.toml.",
+        autocompletion=experiment_names,
     ),
     seeds: int | None = typer.Option(None, help="Seeds of every cell.  [what the spec says]"),
     out: Path = typer.Option(Path("results"), help="Folder of the records."),
