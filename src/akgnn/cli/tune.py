@@ -108,8 +108,8 @@ def tune(
     keep_freed_memory()
     data = load_data(plan, data_root, place, force=True)
     plan = plan.suited_to(data)
-    patience = plan.preset.training.patience
-    with StopRequests() as stops, TrainingProgress(trials, patience) as progress:
+    shown = TrainingProgress(trials, plan.preset.training, kind="trial")
+    with StopRequests() as stops, shown as progress:
         search = search_settings(
             plan, data, out, trials=trials, fixed=fixed, callbacks=[progress, stops]
         )
