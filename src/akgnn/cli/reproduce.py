@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from akgnn.cli.names import experiment_names
 from akgnn.cli.options import check_range
-from akgnn.cli.progress import StopRequests, runs_progress
+from akgnn.cli.progress import RunsProgress, StopRequests
 from akgnn.cli.show import print_json, print_table
 from akgnn.cli.terminal import complain, say
 from akgnn.errors import FailedRunsError, InterruptedRunError
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
     from akgnn.experiments.record import Record
     from akgnn.experiments.results import CellResult
     from akgnn.experiments.spec import Spec
+    from akgnn.runs.plan import RunPlan
 
 
 def reproduce(
     experiment: str = typer.Argument(
-        help=f"{', '.join(PAPER)}, these as `all`, {', '.join(OTHERS)}, "
-        "or a spec of your own, FILE.toml."
+        help=f"{', '.join(PAPER)}, all of these as `all`, {', '.join(OTHERS)}, "
+        "or a spec of your own, FILE.toml.",
+        autocompletion=experiment_names,
     ),
     seeds: int | None = typer.Option(None, help="Seeds of every cell.  [what the spec says]"),
     out: Path = typer.Option(Path("results"), help="Folder of the records."),
@@ -57,15 +60,21 @@ def reproduce(
             complain(line)
         wanted = tasks_of(specs, seeds)
         tasks = missing(wanted, before.records, retry_failed=retry_failed)
-        with StopRequests() as stops, runs_progress(len(tasks)) as show:
+        with StopRequests() as stops, RunsProgress(len(tasks), _names(specs, seeds)) as progress:
+
+            def should_stop() -> bool:
+                progress.tick()
+                return stops.should_stop()
+
             done = run_tasks(
                 tasks,
                 store,
                 device=place,
                 num_workers=jobs,
                 data_root=data_root,
-                after_run=show,
-                should_stop=stops.should_stop,
+                before_runs=progress.before_runs,
+                after_run=progress.after_run,
+                should_stop=should_stop,
             )
     if len(done) < len(tasks):
         raise InterruptedRunError(
@@ -106,6 +115,18 @@ def reproduce(
         )
 
 
+def _names(specs: Sequence["Spec"], seeds: int | None) -> dict["RunPlan", str]:
+    """What every run is called: its row and its graph."""
+    from akgnn.experiments.spec import shown_name
+
+    return {
+        plan: f"{cell.row.label} on {shown_name(cell.dataset)}"
+        for spec in specs
+        for cell in spec.cells
+        for plan in cell.plans(seeds)
+    }
+
+
 def describe(record: "Record") -> str:
     """A run in a few words."""
     run = record.plan.run
@@ -138,14 +159,18 @@ def _print_spec(spec: "Spec", cells: Sequence["CellResult"]) -> None:
     from akgnn.experiments.results import table_of_texts
     from akgnn.experiments.spec import shown_name
 
-    print(f"{spec.title}\n{spec.about}\n" if spec.about else f"{spec.title}\n")
+    say(spec.title, "bold")
+    for line in spec.about.splitlines():
+        say(line)
+    say()
     if spec.is_search:
-        print("Measured on the validation nodes; the test nodes were not there.\n")
+        say("Measured on the validation nodes; the test nodes were not there.")
+        say()
     head, *rows = table_of_texts(spec, cells)
     print_table(head, rows)
     for result in cells:
         if result.chosen and result.finished:
             where = f"{result.cell.row.label} on {shown_name(result.cell.dataset)}"
             times = "; ".join(f"{label}: {number}" for label, number in result.chosen.items())
-            print(f"{where}, chosen by validation: {times}.")
-    print()
+            say(f"{where}, chosen by validation: {times}.")
+    say()

@@ -12,6 +12,8 @@ import typer
 
 from akgnn.cli import options
 from akgnn.cli.flags import in_flags
+from akgnn.cli.help import MODEL, OUTPUT, TRAINING
+from akgnn.cli.names import models_or_auto
 from akgnn.cli.progress import StopRequests, TrainingProgress, duration
 from akgnn.cli.show import (
     choice_object,
@@ -24,6 +26,7 @@ from akgnn.cli.show import (
     seeds_summary,
 )
 from akgnn.cli.terminal import complain, say
+from akgnn.cli.watch import Watch
 from akgnn.errors import (
     AkgnnError,
     DivergedError,
@@ -70,55 +73,77 @@ def train(
     direction: options.Direction = None,
     model: Annotated[
         str | None,
-        typer.Option(help="Model, or auto to try a few; `akgnn models` lists them.  [akgnn]"),
+        options.option(
+            MODEL,
+            "Model, or auto to try a few; `akgnn models` lists them.  [akgnn]",
+            autocompletion=models_or_auto,
+        ),
     ] = None,
     preset: options.Preset = None,
     kernel: Annotated[
         str | None,
-        typer.Option(help="Kernel of akgnn: paper, smooth or signed; short for --set kernel=NAME."),
+        options.option(
+            MODEL, "Kernel of akgnn: paper, smooth or signed; short for --set kernel=NAME."
+        ),
     ] = None,
     changes: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="Change one setting of the preset; repeatable."
+        options.option(
+            MODEL,
+            "Change one setting of the preset; repeatable.",
+            "--set",
+            metavar="NAME=VALUE",
         ),
     ] = None,
     seed: options.Seed = None,
     seeds: Annotated[
-        int | None, typer.Option(help="Train so many seeds, from --seed on, side by side.")
+        int | None,
+        options.option(TRAINING, "Train so many seeds, from --seed on, side by side."),
     ] = None,
     ensemble: Annotated[
         int | None,
-        typer.Option(help="Train so many seeds, from --seed on, that vote as one model.  [1]"),
+        options.option(
+            TRAINING, "Train so many seeds, from --seed on, that vote as one model.  [1]"
+        ),
     ] = None,
     folds: Annotated[
         int | None,
-        typer.Option(
-            help="Cross-validate: test on each of so many parts of the labelled nodes in turn."
+        options.option(
+            TRAINING,
+            "Cross-validate: test on each of so many parts of the labelled nodes in turn.",
         ),
     ] = None,
     device: options.Device = "auto",
     data_root: options.DataRoot = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder to keep the run in; seed-0, … or fold-0, … of several."),
+        options.option(OUTPUT, "Folder to keep the run in; seed-0, … or fold-0, … of several."),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    resume: Annotated[
+        bool, options.option(OUTPUT, "Go on with the run in --out.", "--resume")
+    ] = False,
     checkpoint_seconds: Annotated[
-        float, typer.Option(help="How often the state of the training is kept in --out.")
+        float,
+        options.option(OUTPUT, "How often the state of the training is kept in --out."),
     ] = 5.0,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Train even where memory is estimated not to suffice."),
+        options.option(TRAINING, "Train even where memory is estimated not to suffice.", "--force"),
     ] = False,
     track: Annotated[
         list[str] | None,
-        typer.Option(
+        options.option(
+            OUTPUT,
+            "Write every epoch for tensorboard or mlflow too, into a local folder; repeatable.",
             metavar="TRACKER[:FOLDER]",
-            help="Write every epoch for tensorboard or mlflow too, into a local folder; "
-            "repeatable.",
         ),
     ] = None,
+    watch: Annotated[
+        bool,
+        options.option(
+            OUTPUT, "Draw losses, accuracy and what is learned while it trains.", "--watch"
+        ),
+    ] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Train a model and report its test accuracy.
@@ -172,7 +197,10 @@ def train(
     plans = plans if folds is None else fold_plans(plan, folds)
     try:
         start = None if choice is None or trackers else choice.chosen.snapshot
-        runs = _train(plans, data, folders, folds, resume, checkpoint_seconds, trackers, start)
+        progress = _progress(plans[0], len(plans), watch)
+        runs = _train(
+            plans, data, folders, folds, resume, checkpoint_seconds, trackers, start, progress
+        )
     except InterruptedRunError as error:
         raise InterruptedRunError(
             f"{error} {_how_to_go_on(out, seed, seeds, folds, data_root)}"
@@ -181,7 +209,7 @@ def train(
     _show(runs, str(place), as_json, several, folds, choice, verdict)
     flags = {"train": {flag for option in context.command.params for flag in option.opts}}
     for note in verdict.notes if verdict is not None and not as_json else ():
-        print(in_flags(note, flags, "train"))
+        say(in_flags(note, flags, "train"), "yellow")
     if folders[0] is not None and not as_json:
         say(f"Kept in {out}; see: akgnn inspect {folders[0].path}")
 
@@ -260,21 +288,35 @@ def _choose(plans: Sequence["RunPlan"], data: "NodeData", force: bool) -> "Choic
     models, presets = [plan.run.model for plan in plans], [plan.run.preset for plan in plans]
     # Several presets of one model, or several models.
     by_model = len(set(models)) == len(plans)
-    names = ", ".join(
+    names = [
         model if by_model or models.count(model) == 1 else preset
         for model, preset in zip(models, presets, strict=True)
-    )
+    ]
     seconds = duration(expected_seconds(plans, data))
     option = "--model" if by_model else "--preset"
-    complain(f"Validation chooses among {names}, in about {seconds}; {option} names one directly.")
-    patience = plans[0].preset.training.patience
-    with StopRequests() as stops, TrainingProgress(len(plans), patience) as progress:
+    complain(
+        f"Validation chooses among {', '.join(names)}, in about {seconds}; {option} names one "
+        "directly."
+    )
+    shown = TrainingProgress(len(plans), plans[0].preset.training, names=names)
+    with StopRequests() as stops, shown as progress:
         try:
             return choose(plans, data, callbacks=[progress, stops], force=force)
         except InterruptedRunError as error:
             raise InterruptedRunError(
                 f"{error} No model was chosen yet, and nothing was kept."
             ) from error
+
+
+def _progress(plan: "RunPlan", num_runs: int, watch: bool) -> TrainingProgress:
+    """What shows how far the training is."""
+    number = plan.run.ensemble if plan.run.ensemble > 1 else num_runs
+    if not watch:
+        return TrainingProgress(number, plan.preset.training)
+    shown = Watch(number, plan.preset.training, plan.preset.model)
+    if not shown.is_drawn:
+        complain("--watch draws in a terminal; here a line now and then says how far it is.")
+    return shown
 
 
 def _train(
@@ -286,6 +328,7 @@ def _train(
     checkpoint_seconds: float,
     trackers: Sequence["Tracker"],
     start: "Snapshot | None",
+    progress: TrainingProgress,
 ) -> list["Run"]:
     """Train all runs; the first that diverged is raised, once the others are kept."""
     from akgnn.runs.ensemble import member_folders
@@ -296,7 +339,6 @@ def _train(
     is_ensemble = plan.run.ensemble > 1
     # What trains: of an ensemble its members.
     models = plan.members() if is_ensemble else plans
-    progress = TrainingProgress(len(models), plan.preset.training.patience)
     explained = memory_errors_explained(plan, data.y.device, Sizes.of(data))
     with ExitStack() as opened, StopRequests() as stops, progress, explained:
         tracked: list[Callback] = []
