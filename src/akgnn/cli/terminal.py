@@ -7,6 +7,8 @@ import sys
 from contextlib import suppress
 from typing import TextIO
 
+from akgnn.text import printable as printable
+
 # What stands for letters that an encoding such as ASCII lacks; others become question marks.
 _LETTERS = {
     "λ": "lambda", "μ": "mu", "τ": "tau", "φ": "phi", "γ": "gamma", "Σ": "sum",
@@ -49,14 +51,6 @@ def complain(message: str) -> None:
 def say(line: str) -> None:
     """Print a line that names what a user has named, a path for example."""
     print(printable(line))
-
-
-def printable(text: object) -> str:
-    """A text in which characters that would move the cursor or colour a terminal are escaped."""
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in str(text)
-    )
 
 
 def give_up(stream: TextIO) -> None:
