@@ -1,18 +1,38 @@
 import pytest
 
 from akgnn import errors
-from akgnn.errors import AkgnnError, UnknownNameError, suggest
+from akgnn.errors import AkgnnError, UnknownNameError, did_you_mean, suggest
 
 
 def test_a_misspelt_name_is_answered_with_the_choices_and_a_guess():
     error = UnknownNameError("model", "agknn", ["gcn", "akgnn", "appnp"])
     assert str(error) == (
-        "Unknown model 'agknn'; choose from akgnn, appnp, gcn. Did you mean 'akgnn'?"
+        "Unknown model 'agknn'. Did you mean 'akgnn'? Choose from akgnn, appnp, gcn."
     )
 
 
 def test_a_name_unlike_all_choices_gets_no_guess():
     assert "Did you mean" not in suggest("zzzz", ["akgnn", "gcn"])
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("gcm", "gcn"),
+        ("cgn", "gcn"),
+        ("sgd", "sgc"),
+        ("gta", "gat"),
+        ("mpl", "mlp"),
+        ("ssg", "ssgc"),
+    ],
+)
+def test_the_guess_takes_the_fewest_slips_of_the_hand(written, meant):
+    models = ["akgnn", "appnp", "gat", "gcn", "mlp", "pgso", "sgc", "ssgc"]
+    assert did_you_mean(written, models) == f" Did you mean {meant!r}?"
+
+
+def test_the_guess_stands_before_the_choices():
+    assert suggest("gcm", ["sgc", "gcn"]) == "Did you mean 'gcn'? Choose from gcn, sgc."
 
 
 def test_case_does_not_matter_to_the_guess():

@@ -1,7 +1,10 @@
 """Every exception and warning that akgnn raises on purpose, and help with misspelt names."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher
+
+# Names less alike than this are not asked about.
+_LEAST_ALIKE = 0.5
 
 
 class AkgnnError(Exception):
@@ -24,7 +27,7 @@ class UnknownNameError(AkgnnError, LookupError):
     """A name that is not in a list of choices."""
 
     def __init__(self, kind: str, name: str, choices: Iterable[str]) -> None:
-        super().__init__(f"Unknown {kind} {name!r}; {suggest(name, choices)}")
+        super().__init__(f"Unknown {kind} {name!r}. {suggest(name, choices)}")
 
 
 class DeviceError(AkgnnError, RuntimeError):
@@ -75,10 +78,47 @@ class AloneWarning(UserWarning):
 
 
 def suggest(name: str, choices: Iterable[str]) -> str:
-    """List the choices and, where one is spelt alike, ask whether it was meant."""
+    """Ask whether the choice that is spelt alike was meant, if there is one, and list them all."""
     known = sorted(choices)
-    text = f"choose from {', '.join(known)}."
-    by_lower_case = {choice.lower(): choice for choice in known}
+    return f"{did_you_mean(name, known)} Choose from {', '.join(known)}.".lstrip()
+
+
+def did_you_mean(name: str, choices: Iterable[str]) -> str:
+    """A question that names the choice spelt alike, after a space; empty where none is.
+
+    It is the one that takes the fewest slips of the hand; of several the one most alike, then the
+    one that starts alike.
+    """
     # Whoever asks may have handed in something else than text.
-    alike = get_close_matches(str(name).lower(), by_lower_case, n=1, cutoff=0.5)
-    return f"{text} Did you mean {by_lower_case[alike[0]]!r}?" if alike else text
+    written = str(name).lower()
+    matcher = SequenceMatcher(b=written)
+    found = []
+    for choice in sorted(choices):
+        lower = choice.lower()
+        matcher.set_seq1(lower)
+        # The first two are bounds that take less time: tables may have thousands of columns.
+        if (
+            matcher.real_quick_ratio() >= _LEAST_ALIKE
+            and matcher.quick_ratio() >= _LEAST_ALIKE
+            and (alike := matcher.ratio()) >= _LEAST_ALIKE
+        ):
+            starts_otherwise = lower[:1] != written[:1]
+            found.append((_slips(written, lower), -alike, starts_otherwise, choice))
+    return f" Did you mean {min(found)[-1]!r}?" if found else ""
+
+
+def _slips(one: str, other: str) -> int:
+    """How many letters were left out, added, replaced, or swapped with the next."""
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for row, letter in enumerate(one, 1):
+        line = [row]
+        for column, match in enumerate(other, 1):
+            differs = letter != match
+            least = min(last[column] + 1, line[-1] + 1, last[column - 1] + differs)
+            is_swap = column > 1 and row > 1 and one[row - 2] == match
+            if is_swap and letter == other[column - 2]:
+                least = min(least, before[column - 2] + 1)
+            line.append(least)
+        before, last = last, line
+    return last[-1]

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from types import NoneType, UnionType
 from typing import Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
-from akgnn.errors import SettingsError, UnknownNameError, suggest
+from akgnn.errors import SettingsError, UnknownNameError, did_you_mean
 
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
@@ -180,8 +180,7 @@ def _hint(value: Any, hint: Any) -> str:
     choices = [choice for option in literals for choice in get_args(option)]
     if not (choices and isinstance(value, str)):
         return ""
-    _, found, meant = suggest(value, choices).partition("Did you mean")
-    return f" {found}{meant}" if found else ""
+    return did_you_mean(value, choices)
 
 
 def _described(hint: Any) -> str:

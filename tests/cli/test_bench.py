@@ -85,7 +85,10 @@ def test_nothing_measured_is_a_failure(tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["lyer"], "Unknown benchmark 'lyer'; choose from all, epoch, growth, layer. Did you"),
+        (
+            ["lyer"],
+            "Unknown benchmark 'lyer'. Did you mean 'layer'? Choose from all, epoch",
+        ),
         (["layer", "--edges", "1e4,x"], "--edges must be integers from 1 to 2,000,000,000"),
         (["layer", "--edges", "1.5"], "got '1.5'"),
         (["layer", "--edges", "nan"], "got 'nan'"),

@@ -188,7 +188,7 @@ def test_a_kernel_that_is_not_registered_any_more_is_named(tmp_path, monkeypatch
     assert main(["inspect", str(run)]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "Unknown kernel 'mine'; choose from paper, signed, smooth." in error
+    assert "Unknown kernel 'mine'. Choose from paper, signed, smooth." in error
 
 
 def test_a_model_without_kernels_shows_the_rest(tmp_path, capsys):

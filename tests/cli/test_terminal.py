@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from akgnn.cli.main import main
-from akgnn.cli.terminal import complain, prepare_streams, printable
+from akgnn.cli.terminal import columns_of, complain, prepare_streams, printable, say
 
 TOY = "train --dataset csbm:num_nodes=100,num_features=4 --set epochs=2"
 
@@ -52,6 +52,52 @@ def test_a_complaint_is_one_line_of_bounded_length(capsys):
     assert said.count("\n") == 1
     assert len(said) < 1200
     assert "characters left out" in said
+
+
+def test_lines_are_as_wide_as_columns_says_and_whole_without(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    say("a line of more than twenty letters")
+    complain("a line of more than twenty letters")
+    captured = capsys.readouterr()
+    assert captured.out == "a line of more than\ntwenty letters\n"
+    assert captured.err == "akgnn: a line of\n  more than twenty\n  letters\n"
+    for nothing in ("", "0", "wide"):
+        monkeypatch.setenv("COLUMNS", nothing)
+        say("a line of more than twenty letters")
+        assert capsys.readouterr().out == "a line of more than twenty letters\n"
+
+
+def test_a_terminal_tells_its_width():
+    termios = pytest.importorskip("termios")
+    near, far = os.openpty()
+    with open(near, "wb"), open(far, "w") as terminal:
+        # None known, as of a fresh one.
+        assert columns_of(terminal) is None
+        termios.tcsetwinsize(terminal.fileno(), (24, 63))
+        assert columns_of(terminal) == 63
+
+
+@pytest.mark.parametrize(
+    ("variables", "is_coloured"),
+    [
+        ({}, False),
+        ({"FORCE_COLOR": "1"}, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        ({"FORCE_COLOR": "1", "TERM": "dumb"}, False),
+    ],
+)
+def test_colours_are_for_terminals_that_want_them(variables, is_coloured, capsys, monkeypatch):
+    for name in ("FORCE_COLOR", "NO_COLOR", "COLORTERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"TERM": "xterm", **variables}.items():
+        monkeypatch.setenv(name, value)
+    say("a heading", "bold")
+    complain("a mistake", "red")
+    captured = capsys.readouterr()
+    assert captured.out == ("\x1b[1ma heading\x1b[0m\n" if is_coloured else "a heading\n")
+    assert captured.err == (
+        "\x1b[31makgnn:\x1b[0m a mistake\n" if is_coloured else "akgnn: a mistake\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -300,7 +300,7 @@ def test_a_directed_graph_is_refused_with_ways_out(capsys, monkeypatch):
 def test_an_unknown_tracker_or_an_address_is_refused_before_training(tmp_path, capsys):
     out = str(tmp_path / "run")
     assert main(["train", *TOY, "--out", out, "--track", "wandb"]) == 2
-    assert "Unknown tracker 'wandb'; choose from mlflow, tensorboard." in capsys.readouterr().err
+    assert "Unknown tracker 'wandb'. Choose from mlflow, tensorboard." in capsys.readouterr().err
     assert main(["train", *TOY, "--out", out, "--track", "mlflow:http://localhost:5000"]) == 2
     assert "A tracker writes to a local folder" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()

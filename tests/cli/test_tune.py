@@ -49,11 +49,14 @@ def test_people_see_start_and_best(tmp_path, capsys):
     [
         (["--trials", "0"], "--trials must be from 1 to 10000, got 0."),
         (["--trials", "-3"], "--trials must be from 1 to 10000, got -3."),
-        (["--model", "mpl"], "Unknown model 'mpl'; choose from"),
-        (["--preset", "papr"], "Unknown preset 'papr'; choose from any-graph, paper, tuned."),
+        (["--model", "mpl"], "Unknown model 'mpl'. Did you mean 'mlp'? Choose from"),
+        (
+            ["--preset", "papr"],
+            "Unknown preset 'papr'. Did you mean 'paper'? Choose from any-graph, paper, tuned.",
+        ),
         (["--dataset", "corra"], "Unknown data set 'corra'"),
         (["--split", "90/0/10"], "The validation set is empty"),
-        (["--set", "depth=3"], "Unknown setting 'depth'; choose from"),
+        (["--set", "depth=3"], "Unknown setting 'depth'. Choose from"),
         (["--set", "num_layers"], "Write --set NAME=VALUE"),
         (["--set", "dropout=1.5"], "dropout must be at least 0 and below 1, got 1.5."),
         (["--set", "stop_on=roc_auc"], "stop_on='roc_auc' needs two classes"),

@@ -286,7 +286,7 @@ def test_draws_of_nothing_are_refused(read):
             '"mean"',
             '"average"',
             11,
-            "Unknown readout 'average'; choose from concat, last, max, mean, sum",
+            "Unknown readout 'average'. Choose from concat, last, max, mean, sum",
         ),
         ("num_layers = [1, 2]", "num_layers = [1, 0]", 6, "from 1 to 1000"),
         ("num_layers = [1, 2]", "num_layers = 3", 6, "must be a list"),
@@ -398,7 +398,12 @@ def test_a_row_that_chooses_asks_for_no_runs_and_may_stand_first(read):
 @pytest.mark.parametrize(
     ("old", "new", "line", "says"),
     [
-        ('"AKGNN", "GCN",', '"AKGNN", "GNC",', 21, "Unknown row 'GNC'; choose from AKGNN, GCN."),
+        (
+            '"AKGNN", "GCN",',
+            '"AKGNN", "GNC",',
+            21,
+            "Unknown row 'GNC'. Did you mean 'GCN'? Choose from AKGNN, GCN.",
+        ),
         ('"AKGNN", "GCN",', '"AKGNN", "the better",', 21, "'the better' chooses itself"),
         ('"AKGNN", "GCN",', '"AKGNN",', 21, "labels of two or more rows, got ['AKGNN']"),
         ('"AKGNN", "GCN",', '"AKGNN", 3,', 21, "labels of two or more rows"),

@@ -41,7 +41,7 @@ def test_a_field_may_be_of_two_kinds(text, split):
         # TOML's true is no number.
         ({"title": "Mine", "seeds": True}, None, "line 2: seeds must be an integer, got True"),
         ({"title": "Mine", "split": 3}, None, "split must be text or a table, got 3"),
-        ({"title": "Mine", "sedes": 3}, None, "Unknown field 'sedes'; .* Did you mean 'seeds'"),
+        ({"title": "Mine", "sedes": 3}, None, "Unknown field 'sedes'. Did you mean 'seeds'"),
         ({"seeds": 3}, None, "the field 'title' is missing"),
         ({"label": "second", "seeds": "many"}, 1, "line 9: seeds must be an integer"),
         ({"seeds": 3}, 1, "line 7: the field 'label' is missing"),

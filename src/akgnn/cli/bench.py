@@ -9,7 +9,7 @@ import typer
 from akgnn.cli.options import check_range
 from akgnn.cli.progress import cases_progress
 from akgnn.cli.show import print_json, print_table
-from akgnn.cli.terminal import say
+from akgnn.cli.terminal import complain, say
 from akgnn.errors import FailedRunsError, SettingsError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def bench(
     place = choose_device(device)
     run = Run(repetitions, place)
     if not has_pyg():
-        typer.echo("akgnn: PyG is left out; pip install 'akgnn[pyg]' adds it.", err=True)
+        complain("PyG is left out; pip install 'akgnn[pyg]' adds it.")
     make_folder(out)
     with cases_progress(len(plans)) as show:
         for number, plan in enumerate(plans):
@@ -93,9 +93,9 @@ def bench(
         raise FailedRunsError(f"Nothing could be measured; {file} has the reasons.")
     if not as_json:
         for unit, (head, *rows) in growth_tables(record).items():
-            print(f"growth, {unit}, forward + backward")
+            say(f"growth, {unit}, forward + backward", "bold")
             print_table(head, rows)
-            print()
+            say()
         say(f"Medians of {repetitions} on {record.device}; all times are kept in {file}.")
 
 
@@ -104,11 +104,11 @@ def _print_case(case: "Case") -> None:
 
     if case.timed:
         bandwidth = f"; copy {case.bandwidth / 1e9:.1f} GB/s" if case.bandwidth else ""
-        print(f"{case.suite}, {title_of(case)}{bandwidth}")
+        say(f"{case.suite}, {title_of(case)}{bandwidth}", "bold")
         head, *rows = case_table(case)
         print_table(head, rows)
     for line in failures_of(case):
-        print(f"  {line}")
+        say(f"  {line}")
     print(flush=True)
 
 

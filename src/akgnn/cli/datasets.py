@@ -3,6 +3,7 @@
 import typer
 
 from akgnn.cli.show import print_json, print_table
+from akgnn.cli.terminal import say
 
 
 def datasets(as_json: bool = typer.Option(False, "--json", help="Print one JSON object.")) -> None:
@@ -44,15 +45,23 @@ def datasets(as_json: bool = typer.Option(False, "--json", help="Print one JSON 
         print_json({"bundled": bundled, **others, "directed": DIRECTED})
         return
     print_table(list(bundled[0]), [[str(value) for value in row.values()] for row in bundled])
-    print("\nEdges count both directions; homophily is the share of edges within a class.")
-    print("\nGenerated: csbm, with settings as in csbm:homophily=0.2,degree=5,seed=1,")
-    print("and large, of any size, as in large:num_nodes=1e6,degree=30")
-    print(f"\nRead from files in the folder `filtered` of the data root: {', '.join(FILTERED)}")
-    print(f"\nThrough PyG, downloaded on first use: {', '.join(PYG_SOURCES)}")
-    print("PyG unpickles what it downloads; the data sets above are read without pickle.")
+    say()
+    say("Edges count both directions; homophily is the share of edges within a class.")
+    say()
+    say(
+        "Generated: csbm, with settings as in csbm:homophily=0.2,degree=5,seed=1, and large, of "
+        "any size, as in large:num_nodes=1e6,degree=30"
+    )
+    say()
+    say(f"Read from files in the folder `filtered` of the data root: {', '.join(FILTERED)}")
+    say()
+    say(f"Through PyG, downloaded on first use: {', '.join(PYG_SOURCES)}")
+    say("PyG unpickles what it downloads; the data sets above are read without pickle.")
     if REGISTERED:
-        print(f"\nRegistered in Python: {', '.join(REGISTERED)}")
-    print(
-        "\nDirected; akgnn train makes them undirected unless --direction kept is given: "
+        say()
+        say(f"Registered in Python: {', '.join(REGISTERED)}")
+    say()
+    say(
+        "Directed; akgnn train makes them undirected unless --direction kept is given: "
         f"{', '.join(DIRECTED)}"
     )

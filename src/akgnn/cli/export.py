@@ -54,4 +54,4 @@ def export(
         return
     say(f"{out}: {name} as a function of {', '.join(done.inputs)}")
     graphs = "its own graph" if done.graphs == 1 else f"{done.graphs} graphs"
-    print(f"On {graphs} its scores are the model's, up to {done.difference:.1e} of the largest.")
+    say(f"On {graphs} its scores are the model's, up to {done.difference:.1e} of the largest.")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import typer
 
+from akgnn.cli.names import dataset_names, model_names, preset_names
 from akgnn.cli.terminal import say
 from akgnn.errors import SettingsError
 from akgnn.files import exists, write_file
@@ -14,10 +15,16 @@ def init(
     nodes: str = typer.Option("nodes.csv", help="Table of the nodes, as seen from the file."),
     edges: str = typer.Option("edges.csv", help="Table of the edges, likewise; '' for none."),
     label: str = typer.Option("label", help="Column of the classes."),
-    dataset: str | None = typer.Option(None, help="A data set instead of tables."),
-    model: str = typer.Option("akgnn", help="Model; `akgnn models` lists them."),
+    dataset: str | None = typer.Option(
+        None, help="A data set instead of tables.", autocompletion=dataset_names
+    ),
+    model: str = typer.Option(
+        "akgnn", help="Model; `akgnn models` lists them.", autocompletion=model_names
+    ),
     preset: str | None = typer.Option(
-        None, help="Settings by name.  [any-graph; paper for a data set]"
+        None,
+        help="Settings by name.  [any-graph; paper for a data set]",
+        autocompletion=preset_names,
     ),
     force: bool = typer.Option(False, "--force", help="Write over a file that is there."),
 ) -> None:

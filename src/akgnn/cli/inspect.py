@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from akgnn.cli import options
 from akgnn.cli.flags import in_flags
+from akgnn.cli.layout import Styled
 from akgnn.cli.show import print_json, print_table
 from akgnn.cli.terminal import say
 from akgnn.errors import AkgnnError
@@ -72,24 +73,25 @@ def inspect(
     trained_on = f"{loaded.plan.data_name}, split {loaded.facts.split}"
     say(f"{run}: {settings.model} ({settings.preset}) on {trained_on}")
     accuracy = number(result.test_accuracy)
-    print(f"test accuracy {accuracy} %, {result.epochs} epochs, best {result.best_epoch}")
+    say(f"test accuracy {accuracy} %, {result.epochs} epochs, best {result.best_epoch}")
     for line in ensemble_words(loaded):
-        print(line)
-    print()
+        say(line)
+    say()
     if kernels:
         _print_kernels(kernels, FREQUENCIES)
-        print()
+        say()
     else:
-        print(f"The model {settings.model!r} has no adaptive kernels.")
+        say(f"The model {settings.model!r} has no adaptive kernels.")
     for line in words:
-        print(line)
+        say(line)
     if missing is not None:
-        print(f"The homophily of the training nodes is not known: {missing}")
+        say(f"The homophily of the training nodes is not known: {missing}")
     if result.restarts:
-        print()
+        say()
         _print_restarts(result.restarts)
     if kernels:
-        print(_explained(kernels))
+        for line in _explained(kernels):
+            say(line)
     if insight is not None:
         _print_insight(insight, run)
 
@@ -123,11 +125,11 @@ def _print_kernels(kernels: Sequence["LearnedKernel"], frequencies: Sequence[flo
     rows = [
         [
             kernel.position.text.removeprefix("layer "),
-            f"{kernel.scalar:.3f}",
-            "–" if kernel.neighbour_share is None else f"{kernel.neighbour_share:.2f}",
-            f"{kernel.all_pass:.3f}",
-            f"{kernel.low_pass:.3f}",
-            *(f"{value:.2f}" for value in kernel.response),
+            number(kernel.scalar, 3),
+            number(kernel.neighbour_share, 2),
+            number(kernel.all_pass, 3),
+            number(kernel.low_pass, 3),
+            *(number(value, 2) for value in kernel.response),
         ]
         for kernel in kernels
     ]
@@ -151,18 +153,18 @@ def _print_groups(layers: Sequence[Sequence["LearnedKernel"]]) -> None:
 
 def _span(values: Sequence[float], digits: int) -> str:
     """A value, or from where to where several go; a dash without any."""
-    texts = [f"{value:.{digits}f}" for value in sorted(values)]
+    texts = [number(value, digits) for value in sorted(values)]
     return " to ".join(dict.fromkeys((texts[0], texts[-1]))) if texts else "–"
 
 
 def _print_restarts(restarts: Sequence["RestartResult"]) -> None:
     rows = [
         [
-            restart.initial_value,
+            restart.initial_value.replace("-", "−"),
             str(restart.epochs),
             f"{restart.val_loss:.3f}",
             f"{restart.val_accuracy:.1f}",
-            "kept" if restart.is_chosen else "",
+            Styled("kept", "green") if restart.is_chosen else "",
         ]
         for restart in restarts
     ]
@@ -170,54 +172,59 @@ def _print_restarts(restarts: Sequence["RestartResult"]) -> None:
 
 
 _SCALARS = {
-    "λ": "λ = 2 weighs a node as one of its neighbours (GCN). Higher keeps more of the node's\n"
+    "λ": "λ = 2 weighs a node as one of its neighbours (GCN). Higher keeps more of the node's "
     "own signal, lower averages more.",
-    "τ": "τ = 0 keeps a node's own signal; above 0 neighbours are added to it, below 0 they are\n"
-    "subtracted, and at 1 or -1 they weigh together as much as the node itself.",
+    "τ": "τ = 0 keeps a node's own signal; above 0 neighbours are added to it, below 0 they are "
+    "subtracted, and at 1 or −1 they weigh together as much as the node itself.",
 }
 
 
-def _explained(kernels: Sequence["LearnedKernel"]) -> str:
-    """How the columns and the words are to be read."""
+def _explained(kernels: Sequence["LearnedKernel"]) -> list[str]:
+    """How the columns and the words are to be read, below an empty line."""
     from akgnn.report.words import THRESHOLDS
 
     scalar = _SCALARS.get(kernels[0].symbol, "")
     share = (
-        "Neighbours: their share of a node's new signal, from -1 (subtracted, nothing else)\n"
+        "Neighbours: their share of a node's new signal, from −1 (subtracted, nothing else) "
         "through 0 (ignored) to 1 (their plain average)."
     )
     response = (
-        "The columns μ show what a layer multiplies a graph frequency by: 0 is constant along\n"
+        "The columns μ show what a layer multiplies a graph frequency by: 0 is constant along "
         "edges, 2 changes sign at every edge."
     )
     if _has_many_groups(kernels):
         response = ""
     elif kernels[0].position.direction:
         response += " In- and out-neighbours are shown each alone."
-    return "\n" + "\n".join(filter(None, (scalar, share, response, THRESHOLDS)))
+    return ["", *filter(None, (scalar, share, response, THRESHOLDS))]
 
 
 def _print_insight(insight: "Insight", run: Path) -> None:
     """Print tables and sentences for people."""
     from akgnn.report.words import reliability_words
 
-    print()
+    say()
     if insight.classes:
-        print("Scores on the test nodes, in per cent:")
+        say("Scores on the test nodes, in per cent:", "bold")
         _print_classes(insight.classes)
-        print()
-    print(reliability_words(insight.reliability))
+        say()
+    say(reliability_words(insight.reliability))
     held_out = [suspect for suspect in insight.suspects if suspect.role != "training"]
     trained = [suspect for suspect in insight.suspects if suspect.role == "training"]
     if held_out:
-        print("\nLabels that the model believes least, so most likely wrong if the model is right:")
+        say()
+        say(
+            "Labels that the model believes least, so most likely wrong if the model is right:",
+            "bold",
+        )
         _print_suspects(held_out)
     if trained:
-        print("\nTraining labels that it does not believe although it has seen them:")
+        say()
+        say("Training labels that it does not believe although it has seen them:", "bold")
         _print_suspects(trained)
     if insight.suspects:
         first = insight.suspects[0].name
-        print()
+        say()
         say(f"Why a node gets its class: akgnn explain {quote(str(run))} {quote(first)}")
 
 

@@ -13,6 +13,7 @@ from akgnn.cli.datasets import datasets
 from akgnn.cli.explain import explain
 from akgnn.cli.export import export
 from akgnn.cli.flags import in_flags
+from akgnn.cli.help import Command, Group
 from akgnn.cli.init import init
 from akgnn.cli.inspect import inspect
 from akgnn.cli.models import models
@@ -39,8 +40,8 @@ _INTERRUPTED = 130
 
 app = typer.Typer(
     name="akgnn",
+    cls=Group,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -50,7 +51,7 @@ COMMANDS = (
     models,
 )  # fmt: skip
 for command in COMMANDS:
-    app.command()(command)
+    app.command(cls=Command)(command)
 
 
 def flags_of_commands() -> dict[str, set[str]]:
@@ -84,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; gives the exit status: 0, 1 (failed) or 2 (wrong use)."""
     spin_briefly()
     if not prepare_streams():
-        complain("Standard output is closed; send it to a file, or to /dev/null.")
+        complain("Standard output is closed; send it to a file, or to /dev/null.", "red")
         return 2
     given = sys.argv[1:] if arguments is None else arguments
     try:
@@ -95,14 +96,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(status or 0)
     except typer.TyperException as error:
         if given:
-            complain(error.format_message())
+            complain(error.format_message(), "red")
         else:
             # No command at all shows the help, which is an error of its own to typer.
             print(error.format_message(), file=sys.stderr)
         return 2
     except AkgnnError as error:
         command = next((word for word in given if not word.startswith("-")), "")
-        complain(in_flags(str(error), flags_of_commands(), command))
+        complain(in_flags(str(error), flags_of_commands(), command), "red")
         return 1 if isinstance(error, _FAILURES) else 2
     except (KeyboardInterrupt, typer.Abort):
         complain("stopped.")
@@ -115,6 +116,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.filename is not None:
             raise
         # Whoever writes to a file says which one.
-        complain(f"Cannot write to standard output: {error.strerror or error}.")
+        complain(f"Cannot write to standard output: {error.strerror or error}.", "red")
         give_up(sys.stdout)
         return 1

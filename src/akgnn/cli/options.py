@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from akgnn.cli.help import DATA, MODEL, OUTPUT, TABLES, TRAINING
+from akgnn.cli.names import dataset_names, preset_names
 from akgnn.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -15,21 +17,29 @@ if TYPE_CHECKING:
     from akgnn.runs.folder import RunFolder
     from akgnn.runs.plan import RunPlan
 
-_PANEL = "Your own tables"
 # Features beyond this drown the others, and saturate what is learned from them.
 _LARGE = 30
 # Files whose columns are known without reading the rest.
 _QUICK = (".csv", ".tsv", ".tab", ".parquet", ".pq")
 
 
+def option(panel: str, text: str, *names: str, **more: Any) -> Any:
+    """An option in one of the groups of `akgnn.cli.help`."""
+    return typer.Option(*names, help=text, rich_help_panel=panel, **more)
+
+
 def _table(text: str, *names: str) -> Any:
-    return typer.Option(*names, help=text, rich_help_panel=_PANEL)
+    return option(TABLES, text, *names)
 
 
-Dataset = Annotated[str | None, typer.Option(help="Data set; `akgnn datasets` lists them.  [cora]")]
+Dataset = Annotated[
+    str | None,
+    option(DATA, "Data set; `akgnn datasets` lists them.  [cora]", autocompletion=dataset_names),
+]
 Nodes = Annotated[Path | None, _table("File of nodes: CSV, TSV, Parquet, JSON lines.")]
 Edges = Annotated[
-    list[Path] | None, _table("File of edges; repeatable.  [each row to its nearest rows]")
+    list[Path] | None,
+    option(TABLES, "File of edges; repeatable.  [each row to its nearest rows]", metavar="<path>"),
 ]
 Label = Annotated[str | None, _table("Column of classes, empty where unknown.  [label]")]
 Id = Annotated[str | None, _table("Column of ids.  [id, else the first]", "--id")]
@@ -48,27 +58,33 @@ UnknownIds = Annotated[str | None, _table("Edges to ids without a node: refuse o
 Neighbours = Annotated[
     int | None, _table("Nearest rows that each is linked to, without --edges.  [10]")
 ]
-Config = Annotated[Path | None, typer.Option(help="Settings file; `akgnn init` writes one.")]
+Config = Annotated[Path | None, option(MODEL, "Settings file; `akgnn init` writes one.")]
 Split = Annotated[
     str | None,
-    typer.Option(
-        help="public, public-3, 20-per-class, 60/20/20, fold-0-of-5, or a column of your nodes.  "
-        "[the data set's own; 60/20/20]"
+    option(
+        DATA,
+        "public, public-3, 20-per-class, 60/20/20, fold-0-of-5, or a column of your nodes.  "
+        "[the data set's own; 60/20/20]",
     ),
 ]
-SplitSeed = Annotated[int | None, typer.Option(help="Seed of a random split.  [0]")]
-Features = Annotated[str | None, typer.Option(help="auto, raw or row-normalised.  [auto]")]
+SplitSeed = Annotated[int | None, option(DATA, "Seed of a random split.  [0]")]
+Features = Annotated[str | None, option(DATA, "auto, raw or row-normalised.  [auto]")]
 Direction = Annotated[
     str | None,
-    typer.Option(help="symmetrised, or kept: the data's own directions.  [symmetrised]"),
+    option(DATA, "symmetrised, or kept: the data's own directions.  [symmetrised]"),
 ]
 Preset = Annotated[
-    str | None, typer.Option(help="Settings by name.  [paper; any-graph for your own tables]")
+    str | None,
+    option(
+        MODEL,
+        "Settings by name.  [paper; any-graph for your own tables]",
+        autocompletion=preset_names,
+    ),
 ]
-Seed = Annotated[int | None, typer.Option(help="Seed of the initial weights and dropout.  [0]")]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:1.")]
-DataRoot = Annotated[Path | None, typer.Option(help="Folder of other data sets.  [$AKGNN_DATA]")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Seed = Annotated[int | None, option(TRAINING, "Seed of the initial weights and dropout.  [0]")]
+Device = Annotated[str, option(TRAINING, "auto, cpu, cuda or cuda:1.")]
+DataRoot = Annotated[Path | None, option(DATA, "Folder of other data sets.  [$AKGNN_DATA]")]
+AsJson = Annotated[bool, option(OUTPUT, "Print one JSON object.", "--json")]
 RunFolderArgument = Annotated[Path, typer.Argument(help="Folder of a finished run.")]
 
 

@@ -8,15 +8,20 @@ from typing import Annotated
 import typer
 
 from akgnn.cli import options
+from akgnn.cli.names import dataset_names
 from akgnn.cli.show import print_json
-from akgnn.cli.terminal import say
+from akgnn.cli.terminal import complain, say
 from akgnn.errors import AloneWarning, DataError
 
 
 def predict(
     run: options.RunFolderArgument,
     dataset: Annotated[
-        str | None, typer.Option(help="Another data set with the same features and classes.")
+        str | None,
+        typer.Option(
+            help="Another data set with the same features and classes.",
+            autocompletion=dataset_names,
+        ),
     ] = None,
     nodes: Annotated[
         Path | None,
@@ -25,7 +30,8 @@ def predict(
     edges: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Table of their edges, among each other and to nodes of training; repeatable."
+            metavar="<path>",
+            help="Table of their edges, among each other and to nodes of training; repeatable.",
         ),
     ] = None,
     unknown_ids: Annotated[
@@ -57,10 +63,9 @@ def predict(
             device=device,
         )
     if predictions.num_alone:
-        typer.echo(
-            f"akgnn: {predictions.num_alone} of {len(predictions)} nodes have no edge and are "
-            "judged by their columns alone; --edges names a table of edges.",
-            err=True,
+        complain(
+            f"{predictions.num_alone} of {len(predictions)} nodes have no edge and are judged by "
+            "their columns alone; --edges names a table of edges."
         )
     text = predictions.to_csv(out)
     if as_json:

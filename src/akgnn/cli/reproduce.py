@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from akgnn.cli.names import experiment_names
 from akgnn.cli.options import check_range
 from akgnn.cli.progress import StopRequests, runs_progress
 from akgnn.cli.show import print_json, print_table
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 def reproduce(
     experiment: str = typer.Argument(
         help=f"{', '.join(PAPER)}, all of these as `all`, {', '.join(OTHERS)}, "
-        "or a spec of your own, FILE.toml."
+        "or a spec of your own, FILE.toml.",
+        autocompletion=experiment_names,
     ),
     seeds: int | None = typer.Option(None, help="Seeds of every cell.  [what the spec says]"),
     out: Path = typer.Option(Path("results"), help="Folder of the records."),
@@ -138,14 +140,18 @@ def _print_spec(spec: "Spec", cells: Sequence["CellResult"]) -> None:
     from akgnn.experiments.results import table_of_texts
     from akgnn.experiments.spec import shown_name
 
-    print(f"{spec.title}\n{spec.about}\n" if spec.about else f"{spec.title}\n")
+    say(spec.title, "bold")
+    for line in spec.about.splitlines():
+        say(line)
+    say()
     if spec.is_search:
-        print("Measured on the validation nodes; the test nodes were not there.\n")
+        say("Measured on the validation nodes; the test nodes were not there.")
+        say()
     head, *rows = table_of_texts(spec, cells)
     print_table(head, rows)
     for result in cells:
         if result.chosen and result.finished:
             where = f"{result.cell.row.label} on {shown_name(result.cell.dataset)}"
             times = "; ".join(f"{label}: {number}" for label, number in result.chosen.items())
-            print(f"{where}, chosen by validation: {times}.")
-    print()
+            say(f"{where}, chosen by validation: {times}.")
+    say()

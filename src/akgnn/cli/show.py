@@ -1,10 +1,15 @@
 """How commands show things: JSON, tables, and what a training came to."""
 
 import math
+import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from akgnn.cli.layout import Styled, table_lines, table_width
+from akgnn.cli.terminal import columns_of, painted, printable, say
 from akgnn.files import json_text
+from akgnn.report.values import number
 
 if TYPE_CHECKING:
     from akgnn.runs.choice import Choice
@@ -15,6 +20,8 @@ if TYPE_CHECKING:
 
 # More lines than this would hide the rest; `akgnn inspect` has them.
 _MOST_LINES = 4
+# The least width of names in a list of pairs.
+_NAMES = 15
 # Metrics that have their line; others, of one's own, follow.
 _SHOWN = (
     "accuracy", "balanced_accuracy", "macro_f1", "roc_auc", "log_loss", "calibration_error",
@@ -29,16 +36,36 @@ def print_json(content: Any) -> None:
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], align: str | None = None
 ) -> None:
-    """Print a table; `align` has `l` or `r` for each column, if not given first `l`, then `r`."""
-    table = [columns, *rows]
+    """Print a table, as wide as the terminal at the most.
+
+    Args:
+        columns: Headings.
+        rows: Cells; those that are `Styled` have their colour.
+        align: `l` or `r` for each column, if not given first `l`, then `r`.
+    """
     align = align or "l" + "r" * (len(columns) - 1)
-    widths = [max(len(line[number]) for line in table) for number in range(len(columns))]
-    for line in table:
-        cells = [
-            cell.ljust(width) if side == "l" else cell.rjust(width)
-            for cell, width, side in zip(line, widths, align, strict=True)
-        ]
-        print("  ".join(cells).rstrip())
+    cells = [[_printable_cell(cell) for cell in row] for row in rows]
+    paint = partial(painted, stream=sys.stdout)
+    for line in table_lines(columns, cells, align, columns_of(sys.stdout), paint):
+        print(line)
+
+
+def fits(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a table is no wider than the terminal as it is, with nothing wrapped."""
+    width = columns_of(sys.stdout)
+    return width is None or table_width(columns, rows) <= width
+
+
+def _printable_cell(cell: str) -> str:
+    text = printable(cell)
+    return Styled(text, cell.style) if isinstance(cell, Styled) else text
+
+
+def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
+    """Print names and what belongs to each, in two columns."""
+    width = max([_NAMES, *(len(name) for name, _ in pairs)])
+    for name, text in pairs:
+        say(f"  {name:<{width}} {text}", hang=width + 3)
 
 
 def data_line(name: str, facts: "DataFacts") -> str:
@@ -51,7 +78,7 @@ def data_line(name: str, facts: "DataFacts") -> str:
 
 def numbers(values: Sequence[float], digits: int = 2) -> str:
     """Numbers in a row, such as λ of every layer."""
-    return "  ".join(f"{value:.{digits}f}" for value in values)
+    return "  ".join(number(value, digits) for value in values)
 
 
 def print_run(run: "Run", device: str, verdict: "Verdict | None" = None) -> None:
@@ -61,39 +88,35 @@ def print_run(run: "Run", device: str, verdict: "Verdict | None" = None) -> None
 
     result, settings = run.result, run.plan.run
     _print_data(run)
-    print(
+    say(
         f"{settings.model} ({settings.preset}), {settings.seeds}, "
         f"{result.seconds:.1f} s on {device}"
     )
-    print(
-        f"  test accuracy   {result.test_accuracy:.1f} %   (balanced "
-        f"{result.test_balanced_accuracy:.1f} %, macro F1 {result.test_macro_f1:.1f} %)"
-    )
-    print(
-        f"  test log loss   {result.test_log_loss:.3f}    "
-        f"(calibration error {result.test_calibration_error:.1f} %, "
-        f"temperature {result.temperature:.2f})"
-    )
+    pairs = [
+        (
+            "test accuracy",
+            f"{result.test_accuracy:.1f} %   (balanced {result.test_balanced_accuracy:.1f} %, "
+            f"macro F1 {result.test_macro_f1:.1f} %)",
+        ),
+        (
+            "test log loss",
+            f"{result.test_log_loss:.3f}    (calibration error "
+            f"{result.test_calibration_error:.1f} %, temperature {result.temperature:.2f})",
+        ),
+    ]
     if verdict is not None:
-        print(f"  most frequent   {_most_frequent(verdict)}")
+        pairs.append(("most frequent", _most_frequent(verdict)))
     if len(run.facts.class_names) == 2:
-        print(
-            f"  test ROC-AUC    {result.test_roc_auc:.1f} %   "
-            f"(validation {result.val_roc_auc:.1f} %)"
-        )
+        text = f"{result.test_roc_auc:.1f} %   (validation {result.val_roc_auc:.1f} %)"
+        pairs.append(("test ROC-AUC", text))
     for name, metric in METRICS.items():
         if name not in _SHOWN:
-            print(f"  test {metric.label:<10} {metric.text(result.scores[f'test_{name}'])}")
-    print(
-        f"  validation      {result.val_accuracy:.1f} %   "
-        f"(best of {result.epochs} epochs: {result.best_epoch})"
-    )
-    lines = kernel_lines(run)
-    width = max([15, *(len(name) for name, _ in lines)])
-    for name, text in lines:
-        print(f"  {name:<{width}} {text}")
+            pairs.append((f"test {metric.label}", metric.text(result.scores[f"test_{name}"])))
+    epochs = f"(best of {result.epochs} epochs: {result.best_epoch})"
+    pairs.append(("validation", f"{result.val_accuracy:.1f} %   {epochs}"))
+    print_pairs([*pairs, *kernel_lines(run)])
     for line in ensemble_words(run):
-        print(line)
+        say(line)
 
 
 def _most_frequent(verdict: "Verdict") -> str:
@@ -125,17 +148,17 @@ def print_seeds(runs: Sequence["Run"], verdict: "Verdict | None" = None) -> None
     print_table([*columns, *more], cells, "l" + "".join(sides))
     summary = seeds_summary(runs)
     low, high = summary["ci95"]
-    print(
+    say(
         f"{summary['model']} ({summary['preset']}): test accuracy {summary['mean']:.2f} ± "
         f"{summary['std']:.2f} % over {len(runs)} seeds, "
         f"95 % interval of the mean {low:.2f} to {high:.2f}"
     )
     if verdict is not None:
-        print(f"most frequent class: {_most_frequent(verdict)}")
+        say(f"most frequent class: {_most_frequent(verdict)}")
     if len(runs[0].facts.class_names) == 2:
         roc_auc = summarise([run.result.test_roc_auc for run in runs])
         low, high = roc_auc.ci95
-        print(
+        say(
             f"test ROC-AUC {roc_auc.mean:.2f} ± {roc_auc.std:.2f} %, "
             f"95 % interval of the mean {low:.2f} to {high:.2f}"
         )
@@ -163,7 +186,7 @@ def print_folds(runs: Sequence["Run"], device: str) -> None:
     plan, columns = runs[0].plan, _fold_columns()
     settings = plan.run
     folds = f"{len(runs)} folds of split seed {settings.split_seed}"
-    print(f"{data_line(plan.data_name, runs[0].facts)}; {folds}")
+    say(f"{data_line(plan.data_name, runs[0].facts)}; {folds}")
     rows = [
         [str(fold), *(f"{run[name]:.{digits}f}" for name, (_, digits) in columns.items())]
         for fold, run in enumerate(summary["runs"])
@@ -173,7 +196,7 @@ def print_folds(runs: Sequence["Run"], device: str) -> None:
         values = [f"{scores[name][key]:.{digits}f}" for name, (_, digits) in columns.items()]
         rows.append([label, *values])
     print_table(["fold", *(heading for heading, _ in columns.values())], rows)
-    print(
+    say(
         f"{settings.model} ({settings.preset}), seed {settings.seed}, on {device}: test accuracy "
         f"{summary['mean']:.2f} ± {summary['std']:.2f} % over {len(runs)} folds"
     )
@@ -234,20 +257,20 @@ def print_choice(choice: "Choice") -> None:
     rows = [
         [
             each.name,
-            "failed" if each.error else choice.score.text(each.score),
+            Styled("failed", "red") if each.error else choice.score.text(each.score),
             "–" if each.error else f"{each.val_accuracy:.1f}",
             str(each.epochs),
             f"{each.seconds:.1f}",
-            "chosen" if each == choice.chosen else "",
+            Styled("chosen", "green") if each == choice.chosen else "",
         ]
         for each in choice.tried
     ]
     heads = ["model", choice.score.name, "validation %", "epochs", "seconds", ""]
     print_table(heads, rows, "lrrrrl")
-    print(f"Chosen: {choice.why}")
+    say(f"Chosen: {choice.why}")
     if choice.about_links:
-        print(choice.about_links)
-    print()
+        say(choice.about_links)
+    say()
 
 
 def kernel_lines(run: "Run") -> list[tuple[str, str]]:
@@ -290,16 +313,16 @@ def _print_data(run: "Run") -> None:
     from akgnn.models.scalars import positions_of
     from akgnn.report.words import NO_EDGES
 
-    print(f"{data_line(run.plan.data_name, run.facts)}; split {run.facts.split}")
+    say(f"{data_line(run.plan.data_name, run.facts)}; split {run.facts.split}")
     if run.facts.recipe is not None:
-        print(f"Columns: {run.facts.recipe.in_words}")
+        say(f"Columns: {run.facts.recipe.in_words}")
     if (links := run.facts.source.get(LINKS)) is not None:
-        print(f"No table of links: {links}")
+        say(f"No table of links: {links}")
     if run.plan.preset.strategy.takes_labels:
         classes = len(run.facts.class_names)
-        print(f"Labels of training nodes are inputs for others ({classes} features)")
+        say(f"Labels of training nodes are inputs for others ({classes} features)")
     if run.facts.num_edges == 0 and positions_of(run.plan.preset.model):
-        print(NO_EDGES)
+        say(NO_EDGES)
 
 
 def _chosen_values(run: "Run") -> list[str]:
@@ -315,7 +338,9 @@ def _by_strand(run: "Run", name: str, values: Sequence[float]) -> list[tuple[str
         return [(f"{name} per layer", numbers(values))] if values else []
     strands = by_strand(positions, values)
     if len(strands) > _MOST_LINES:
-        return [(name, f"{min(values):.2f} to {max(values):.2f}, {len(strands)} a layer")]
+        return [
+            (name, f"{number(min(values), 2)} to {number(max(values), 2)}, {len(strands)} a layer")
+        ]
     if len(strands) == 1:
         only = name if name == "neighbours" else f"{name} per layer"
         return [(only, numbers(values))]

@@ -12,6 +12,8 @@ import typer
 
 from akgnn.cli import options
 from akgnn.cli.flags import in_flags
+from akgnn.cli.help import MODEL, OUTPUT, TRAINING
+from akgnn.cli.names import models_or_auto
 from akgnn.cli.progress import StopRequests, TrainingProgress, duration
 from akgnn.cli.show import (
     choice_object,
@@ -70,53 +72,69 @@ def train(
     direction: options.Direction = None,
     model: Annotated[
         str | None,
-        typer.Option(help="Model, or auto to try a few; `akgnn models` lists them.  [akgnn]"),
+        options.option(
+            MODEL,
+            "Model, or auto to try a few; `akgnn models` lists them.  [akgnn]",
+            autocompletion=models_or_auto,
+        ),
     ] = None,
     preset: options.Preset = None,
     kernel: Annotated[
         str | None,
-        typer.Option(help="Kernel of akgnn: paper, smooth or signed; short for --set kernel=NAME."),
+        options.option(
+            MODEL, "Kernel of akgnn: paper, smooth or signed; short for --set kernel=NAME."
+        ),
     ] = None,
     changes: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="Change one setting of the preset; repeatable."
+        options.option(
+            MODEL,
+            "Change one setting of the preset; repeatable.",
+            "--set",
+            metavar="NAME=VALUE",
         ),
     ] = None,
     seed: options.Seed = None,
     seeds: Annotated[
-        int | None, typer.Option(help="Train so many seeds, from --seed on, side by side.")
+        int | None,
+        options.option(TRAINING, "Train so many seeds, from --seed on, side by side."),
     ] = None,
     ensemble: Annotated[
         int | None,
-        typer.Option(help="Train so many seeds, from --seed on, that vote as one model.  [1]"),
+        options.option(
+            TRAINING, "Train so many seeds, from --seed on, that vote as one model.  [1]"
+        ),
     ] = None,
     folds: Annotated[
         int | None,
-        typer.Option(
-            help="Cross-validate: test on each of so many parts of the labelled nodes in turn."
+        options.option(
+            TRAINING,
+            "Cross-validate: test on each of so many parts of the labelled nodes in turn.",
         ),
     ] = None,
     device: options.Device = "auto",
     data_root: options.DataRoot = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder to keep the run in; seed-0, … or fold-0, … of several."),
+        options.option(OUTPUT, "Folder to keep the run in; seed-0, … or fold-0, … of several."),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    resume: Annotated[
+        bool, options.option(OUTPUT, "Go on with the run in --out.", "--resume")
+    ] = False,
     checkpoint_seconds: Annotated[
-        float, typer.Option(help="How often the state of the training is kept in --out.")
+        float,
+        options.option(OUTPUT, "How often the state of the training is kept in --out."),
     ] = 5.0,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Train even where memory is estimated not to suffice."),
+        options.option(TRAINING, "Train even where memory is estimated not to suffice.", "--force"),
     ] = False,
     track: Annotated[
         list[str] | None,
-        typer.Option(
+        options.option(
+            OUTPUT,
+            "Write every epoch for tensorboard or mlflow too, into a local folder; repeatable.",
             metavar="TRACKER[:FOLDER]",
-            help="Write every epoch for tensorboard or mlflow too, into a local folder; "
-            "repeatable.",
         ),
     ] = None,
     as_json: options.AsJson = False,
@@ -181,7 +199,7 @@ def train(
     _show(runs, str(place), as_json, several, folds, choice, verdict)
     flags = {"train": {flag for option in context.command.params for flag in option.opts}}
     for note in verdict.notes if verdict is not None and not as_json else ():
-        print(in_flags(note, flags, "train"))
+        say(in_flags(note, flags, "train"), "yellow")
     if folders[0] is not None and not as_json:
         say(f"Kept in {out}; see: akgnn inspect {folders[0].path}")
 

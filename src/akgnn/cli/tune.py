@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from akgnn.cli import options
+from akgnn.cli.help import MODEL, OUTPUT, TRAINING
+from akgnn.cli.names import model_names, preset_names
 from akgnn.cli.progress import StopRequests, TrainingProgress
 from akgnn.cli.show import data_line, print_json, print_table
 from akgnn.cli.terminal import complain, say
@@ -39,38 +41,48 @@ def tune(
     neighbours: options.Neighbours = None,
     config: Annotated[
         Path | None,
-        typer.Option(help="Settings file to start from, also of tables; `akgnn init` writes one."),
+        options.option(
+            MODEL, "Settings file to start from, also of tables; `akgnn init` writes one."
+        ),
     ] = None,
     split: options.Split = None,
     split_seed: options.SplitSeed = None,
     features: options.Features = None,
     direction: options.Direction = None,
     model: Annotated[
-        str | None, typer.Option(help="Model; `akgnn models` lists them.  [akgnn]")
+        str | None,
+        options.option(
+            MODEL, "Model; `akgnn models` lists them.  [akgnn]", autocompletion=model_names
+        ),
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(help="Settings to start from.  [paper; any-graph for your own tables]"),
+        options.option(
+            MODEL,
+            "Settings to start from.  [paper; any-graph for your own tables]",
+            autocompletion=preset_names,
+        ),
     ] = None,
     changes: Annotated[
         list[str] | None,
-        typer.Option(
+        options.option(
+            MODEL,
+            "Fix one setting, which is not searched; repeatable.",
             "--set",
             metavar="NAME=VALUE",
-            help="Fix one setting, which is not searched; repeatable.",
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Seed of the search and of every trial.  [0]")
+        int | None, options.option(TRAINING, "Seed of the search and of every trial.  [0]")
     ] = None,
     trials: Annotated[
-        int, typer.Option(help="Trials in all, with those that --out has already.")
+        int, options.option(TRAINING, "Trials in all, with those that --out has already.")
     ] = 30,
     device: options.Device = "auto",
     data_root: options.DataRoot = None,
-    out: Annotated[Path, typer.Option(help="Folder of the search; the same one goes on.")] = Path(
-        "tuned"
-    ),
+    out: Annotated[
+        Path, options.option(OUTPUT, "Folder of the search; the same one goes on.")
+    ] = Path("tuned"),
     as_json: options.AsJson = False,
 ) -> None:
     """Search for better settings of a model, by the validation score that it stops on.
@@ -105,7 +117,7 @@ def tune(
     if as_json:
         print_json(as_object(search, out))
         return
-    print(f"{data_line(plan.data_name, DataFacts.of(data))}; split {search.split}")
+    say(f"{data_line(plan.data_name, DataFacts.of(data))}; split {search.split}")
     _print_search(search, str(place))
     say(f"Kept in {out}: {', '.join(files)}.")
     say(f"Train it with: akgnn train --config {quote(str(out / BEST_FILE))}")
@@ -146,14 +158,14 @@ def _print_search(search: "Search", device: str) -> None:
 
     run, best, score = search.plan.run, search.best, search.score
     seconds = sum(trial.seconds for trial in search.trials)
-    print(
+    say(
         f"{run.model} ({run.preset}): {len(search.trials)} trials, "
         f"{search.count('finished')} finished, {search.count('pruned')} pruned, "
         f"{search.count('failed')} failed, {seconds:.1f} s on {device}"
     )
     first = search.trials[0]
     before = score.text(first.score) if first.state == "finished" else first.state
-    print(f"  {score.name} {score.text(best.score)} in trial {best.number}; {before} at the start")
+    say(f"  {score.name} {score.text(best.score)} in trial {best.number}; {before} at the start")
     start = settings_of(search.plan.preset)
     rows = [
         [each.name, value_text(start[each.name]), value_text(best.values[each.name])]

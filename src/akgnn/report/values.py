@@ -8,8 +8,10 @@ from akgnn.text import signed as signed
 
 
 def number(value: float | None, digits: int = 1) -> str:
-    """A number, or a dash where there is none."""
-    return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
+    """A number with a true minus, or a dash where there is none."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
 
 
 def p_value(value: float) -> str:

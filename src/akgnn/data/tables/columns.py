@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from akgnn.data.catalogue import is_drawn_split
 from akgnn.data.tables.settings import TableSettings
 from akgnn.data.tables.table import TableSource
-from akgnn.errors import DataError, suggest
+from akgnn.errors import DataError, did_you_mean
 
 # Of a name that no column has.
 _LONGEST_SHOWN = 200
@@ -102,12 +102,6 @@ def listed(names: Sequence[str], most: int = 12) -> str:
     """The first names, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
-
-
-def did_you_mean(name: str, choices: Sequence[str]) -> str:
-    """A question that names the column spelt alike, if there is one."""
-    _, question, rest = suggest(name, choices).partition("Did you mean")
-    return f" {question}{rest}" if question else ""
 
 
 def _matching(columns: Sequence[str], patterns: Sequence[str]) -> list[str]:

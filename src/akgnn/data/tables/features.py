@@ -9,7 +9,7 @@ from scipy import sparse
 from torch import Tensor
 
 from akgnn.csr import CSR
-from akgnn.data.tables.columns import did_you_mean, listed
+from akgnn.data.tables.columns import listed
 from akgnn.data.tables.preparation import Learned, learn_columns
 from akgnn.data.tables.recipe import (
     CYCLES,
@@ -26,7 +26,7 @@ from akgnn.data.tables.table import Table, first_true, is_text, pa, pc
 from akgnn.data.tables.values import as_numbers, as_seconds, as_texts, check_no_slip, not_a_number
 from akgnn.data.tables.words import word_entries, words_a_text
 from akgnn.data.transforms import SPARSE_BELOW, csr_from_scipy
-from akgnn.errors import DataError
+from akgnn.errors import DataError, did_you_mean
 from akgnn.graph import Graph
 
 # From here on a scaled number grows like its logarithm.
