@@ -59,5 +59,5 @@ class TrainSettings(Settings):
         choices = ("loss", "either", "both", *METRICS)
         if self.stop_on not in choices:
             raise SettingsError(
-                f"stop_on={self.stop_on!r} is no score to stop on; {suggest(self.stop_on, choices)}"
+                f"stop_on={self.stop_on!r} is no score to stop on. {suggest(self.stop_on, choices)}"
             )
