@@ -38,3 +38,8 @@ def test_without_two_epochs_nothing_is_drawn():
 
 def test_a_loss_that_stays_the_same_is_drawn_too():
     assert len(paths(curves("Loss", {"training": [1.0, 1.0]}, 1))) == 3
+
+
+def test_a_loss_of_almost_nothing_is_called_0():
+    root = ElementTree.fromstring(curves("Loss", {"training": [2.0, 5e-5]}, 1))
+    assert [each.text for each in root.iter() if each.tag.endswith("text")][1:3] == ["2", "0"]

@@ -74,7 +74,7 @@ def curves(title: str, lines: Mapping[str, Sequence[float]], marked: int) -> str
     small = partial(words, colour="muted", size=10)
     parts += [
         small(_LEFT - 5, y(high) + 4, f"{high:.3g}", anchor="end"),
-        small(_LEFT - 5, y(low) + 4, f"{low:.3g}", anchor="end"),
+        small(_LEFT - 5, y(low) + 4, "0" if abs(low) < high / 1000 else f"{low:.3g}", anchor="end"),
         small(_LEFT, _HEIGHT - 7, "epoch 1"),
         small(_WIDTH - _RIGHT, _HEIGHT - 7, str(epochs), anchor="end"),
     ]

@@ -85,7 +85,7 @@ def filled(colour: str) -> dict[str, Any]:
 def lined(colour: str, width: float, **more: Any) -> dict[str, Any]:
     """The attributes of a line in a colour, by its name."""
     line = {"stroke": COLOURS[colour], "stroke_width": width, "fill": "none"}
-    return {"class_": f"line-{colour}", **line, **more}
+    return {"class_": f"stroke-{colour}", **line, **more}
 
 
 def words(
@@ -110,7 +110,7 @@ def words(
     look = filled(colour)
     if halo:
         around = {"stroke": COLOURS["paper"], "stroke_width": 5, "paint_order": "stroke"}
-        look["class_"] = f"{look['class_']} line-paper"
+        look["class_"] = f"{look['class_']} stroke-paper"
     return element(
         "text",
         whole + escaped(shown),

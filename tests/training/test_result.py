@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -78,3 +79,26 @@ def test_a_record_without_its_number_of_test_nodes_has_no_interval():
 def test_a_result_of_other_types_is_refused(wrong):
     with pytest.raises((ValueError, KeyError)):
         FitResult.from_dict(written(**wrong), History())
+
+
+def test_in_a_notebook_it_tells_scores_scalars_and_losses():
+    history = History(train_loss=[2.0, 1.0], val_loss=[2.5, 2.0])
+    scores = {"test_accuracy": 75.0, "val_accuracy": 80.0, "test_macro_f1": 70.0}
+    result = FitResult(scores, 2, 2, 1.5, (1.25, 2.0), (-0.5,), (), history, num_test=48)
+    text = result._repr_html_()
+    for told in (
+        "75.0 % (61 to 85 with 48 nodes)",
+        "80.0 %",
+        "2 of 2, 1.5 s",
+        "1.25, 2.00",
+        "−0.50",
+    ):
+        assert told in text
+    assert text.count("<svg") == 1
+    many = replace(result, lambda_max=tuple(range(1, 41)), history=History(), num_test=0)
+    assert "1.00 to 40.00, 40 of them" in many._repr_html_()
+    assert "<svg" not in many._repr_html_()
+
+
+def test_scores_that_are_not_there_are_dashes():
+    assert FitResult({}, 1, 1, 0.0, (), (), (), History()).shown()[0] == ("test accuracy", "–")

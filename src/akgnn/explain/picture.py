@@ -5,7 +5,6 @@ speak against it on its left, joined by lines as thick as their effects. Below i
 features add by distance, and the nodes behind the neighbours that add most.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +12,8 @@ from typing import TYPE_CHECKING
 from akgnn.explain.nodes import NodeFacts
 from akgnn.explain.sentences import (
     EXPLAINED,
+    FULL,
+    FULL_FAR,
     HARDLY_BELOW,
     changed_class,
     class_of,
@@ -39,18 +40,15 @@ _NODE, _RADIUS = 24.0, 7.0
 _REACH, _BEND, _LABELS, _HEADINGS = 178.0, 34.0, 196.0, 110.0
 _LABEL_ROOM = _MIDDLE - _LABELS - _MARGIN
 _THINNEST, _THICKEST = 1.2, 13.0
-# The effect of the thickest line at least, so that small effects look small: it doubles the odds.
-_FULL = math.log(2)
-# The same of bars for nodes behind the neighbours, which add less.
-_FULL_FAR = 0.1
 _PANEL = (WIDTH - 3 * _MARGIN) / 2
 _LINE, _SMALL = 17.0, 12.0
 # The least height of the middle, which holds the node's own signal and its name.
 _LEAST = 190.0
-_KEY = (
+KEY = (
     "Filled circle: the class is a training label. Hollow: it is predicted. The thicker the line, "
     "the larger the effect."
 )
+"""How to read the picture."""
 
 
 def picture(found: Sequence["Explanation"], *, top: int = TOP, with_words: bool = True) -> str:
@@ -95,7 +93,7 @@ def _one(found: "Explanation", y: float, top: int, with_words: bool) -> tuple[li
     parts += [*_distances(near, y), *_far(behind, y)]
     y += 24 + 20.0 * max(len(near), len(behind)) + 12
     if with_words:
-        below = [*filter(None, [not_looked_at(found)]), _KEY, *EXPLAINED]
+        below = [*filter(None, [not_looked_at(found)]), KEY, *EXPLAINED]
         y = _lines(parts, below, y + 4, _SMALL, "muted")
     return parts, y + _MARGIN / 2
 
@@ -137,7 +135,7 @@ class _Fan:
         }
         self.own = self.found.by_distance[0]
         sizes = [abs(each.effect) for each in self.found.neighbours]
-        self.largest = max([_FULL, abs(self.own), *sizes])
+        self.largest = max([FULL, abs(self.own), *sizes])
         heights = [self._height(side) for side in self.sides]
         self.height = max(_LEAST, *heights)
         self.middle = self.top + 26 + self.height / 2
@@ -274,7 +272,7 @@ def _circle(x: float, y: float, radius: float, facts: NodeFacts, colour: str) ->
 
 def _distances(rows: Sequence[tuple[str, float]], y: float) -> list[str]:
     """What features add by distance, as bars."""
-    largest = max([_FULL, *(abs(value) for _, value in rows)])
+    largest = max([FULL, *(abs(value) for _, value in rows)])
     parts = [words(_MARGIN, y + 12, "What features add, to the first order", bold=True)]
     for number, (name, value) in enumerate(rows):
         line = y + 24 + 20 * number
@@ -290,7 +288,7 @@ def _far(shown: Sequence["FarNode"], y: float) -> list[str]:
     if not shown:
         return []
     x = 2 * _MARGIN + _PANEL
-    largest = max([_FULL_FAR, *(abs(each.effect) for each in shown)])
+    largest = max([FULL_FAR, *(abs(each.effect) for each in shown)])
     # Ids take what they need up to here, and names of classes the rest.
     names = min(105.0, max(width_of(printable(each.facts.name), _SMALL) for each in shown))
     away = x + 15 + names + 10

@@ -1,5 +1,6 @@
 """An explanation in words, as the terminal and pictures have them."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,11 @@ if TYPE_CHECKING:
 
 # A smaller change of the log-odds is nothing to speak of.
 HARDLY_BELOW = 0.01
+# The longest bar and the thickest line stand for this at least, so that small effects look small:
+# it doubles the odds.
+FULL = math.log(2)
+# The same of nodes behind the neighbours, which add less.
+FULL_FAR = 0.1
 # Distances beyond so many are told together; deep models have dozens.
 MOST_DISTANCES = 6
 # Effects of far nodes are shown with three digits.

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 SCRIPTS = ("plotly/plotly-basic.min.js", "theme.js", "tables.js", "charts.js", "response.js")
 """What a page runs, in this order."""
+# A page without charts does without these.
+_FOR_CHARTS = ("plotly/plotly-basic.min.js", "charts.js", "response.js")
 _FILTERS = ("number", "signed", "p_value", "spread", "count", "pairs")
 
 
@@ -90,7 +92,9 @@ def render(page: Page) -> str:
     """The page as HTML."""
     from markupsafe import Markup
 
-    early, scripts = asset("early.js"), [asset(name) for name in SCRIPTS]
+    has_charts = bool(page.figures or page.responses)
+    names = [name for name in SCRIPTS if has_charts or name not in _FOR_CHARTS]
+    early, scripts = asset("early.js"), [asset(name) for name in names]
     template = environment().get_template(page.template)
     return template.render(
         **page.shown,

@@ -1,18 +1,21 @@
 """What a training came to."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from akgnn.codec import from_json
+from akgnn.notebook import card, curves
 from akgnn.training.calibration import UNCALIBRATED, Calibration
 from akgnn.training.history import History
-from akgnn.training.metrics import METRICS, share_interval
+from akgnn.training.metrics import METRICS, interval_words, share_interval
 from akgnn.training.state import RestartResult
 
 # More than any graph has; a damaged record may claim any number.
 _MOST_NODES = 2**63
+# Of more scalars than this a notebook shows the range.
+_MOST_LISTED = 10
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,31 @@ class FitResult:
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.scores]
+
+    def _repr_html_(self) -> str:
+        """The scores and the losses over epochs, for notebooks."""
+        return card("FitResult", self.shown(), self.loss_curves())
+
+    def shown(self) -> list[tuple[str, str]]:
+        """What a notebook shows, by name."""
+        accuracy = self.scores.get("test_accuracy", math.nan)
+        interval = interval_words(accuracy, self.num_test)
+        rows = [
+            ("test accuracy", f"{_percent(accuracy)}{f' ({interval})' if interval else ''}"),
+            ("test macro F1", _percent(self.scores.get("test_macro_f1", math.nan))),
+            ("validation accuracy", _percent(self.scores.get("val_accuracy", math.nan))),
+            ("best epoch", f"{self.best_epoch} of {self.epochs}, {self.seconds:.1f} s"),
+        ]
+        if self.lambda_max:
+            rows.append(("λ", _in_a_row(self.lambda_max)))
+        if self.neighbour_share:
+            rows.append(("share of neighbours", _in_a_row(self.neighbour_share)))
+        return rows
+
+    def loss_curves(self) -> str:
+        """Training and validation loss over epochs as SVG; empty without epochs."""
+        lines = {"training loss": self.history.train_loss, "validation loss": self.history.val_loss}
+        return curves("Loss by epoch", lines, self.best_epoch)
 
     @property
     def temperature(self) -> float:
@@ -129,6 +157,17 @@ class FitResult:
             Calibration(temperature=temperature, power=power, size=size, uniform_share=share),
             num_test,
         )
+
+
+def _percent(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.1f} %"
+
+
+def _in_a_row(values: Sequence[float]) -> str:
+    """Few numbers one by one, of many the lowest and the highest."""
+    if len(values) <= _MOST_LISTED:
+        return ", ".join(f"{value:.2f}" for value in values).replace("-", "−")
+    return f"{min(values):.2f} to {max(values):.2f}, {len(values)} of them".replace("-", "−")
 
 
 def _score_names() -> list[str]:
