@@ -8,8 +8,8 @@ HOSTILE = '<img src=x onerror=alert(1)>"\x00\x1b\ud800&'
 
 
 def test_attributes_are_escaped_and_numbers_short():
-    assert element("a", "b", x=1.0, y=0.25, font_size=None, class_='"') == (
-        '<a x="1" y="0.2" class="&quot;">b</a>'
+    assert element("a", "b", x=1.0, y=0.251, font_size=None, class_='"') == (
+        '<a x="1" y="0.25" class="&quot;">b</a>'
     )
 
 

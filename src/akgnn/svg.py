@@ -170,4 +170,4 @@ def _width(letter: str) -> float:
 
 def _value(value: object) -> str:
     """A number without needless digits, or an escaped text."""
-    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else escaped(value)
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else escaped(value)

@@ -5,8 +5,9 @@ from xml.etree import ElementTree
 import pytest
 
 from akgnn.explain.explanation import Neighbour, explain_node
+from akgnn.explain.neighbourhood import Fan
 from akgnn.explain.nodes import NodeFacts
-from akgnn.explain.picture import WIDTH, picture
+from akgnn.explain.picture import bare_picture, picture
 from akgnn.svg import COLOURS
 from explain_data import Smoothing, star
 
@@ -32,7 +33,7 @@ def parts(text, tag):
 
 def edges(text):
     """The lines between the node and its neighbours, whose curves start at its side."""
-    middle = WIDTH / 2
+    middle = Fan.width / 2
     found = []
     for path in parts(text, "path"):
         match = re.match(r"M([\d.]+) [\d.]+C", path.get("d"))
@@ -104,8 +105,19 @@ def test_a_node_without_neighbours_has_its_own_features(found):
 
 
 def test_pages_may_have_the_words_elsewhere(found):
-    shown = texts(picture([found], with_words=False))
+    shown = texts(bare_picture(found))
     assert not any("Node 0" in text or "exact" in text for text in shown)
+
+
+def test_a_narrow_picture_has_the_same_words(found):
+    wide, narrow = bare_picture(found), bare_picture(found, narrow=True)
+    assert sorted(texts(wide)) == sorted(texts(narrow))
+    root = ElementTree.fromstring(narrow)
+    assert float(root.get("width")) < 450
+    height = float(root.get("height"))
+    assert all(0 < float(each.get("y")) < height for each in parts(narrow, "text"))
+    alone = explain_node(Smoothing(), star(), 5)
+    assert "own features" in " ".join(texts(bare_picture(alone, narrow=True)))
 
 
 def test_several_nodes_stand_below_each_other(found):

@@ -5,7 +5,7 @@ import pytest
 
 from akgnn.errors import MissingExtraError, RunFolderError, SettingsError
 from akgnn.explain.explanation import explain_node
-from akgnn.explain.picture import WIDTH
+from akgnn.explain.neighbourhood import Fan
 from akgnn.report import explanation_file
 from akgnn.report.explanation_file import check_explanation_file, png, write_explanations
 from akgnn.runs.run import load_run
@@ -33,7 +33,7 @@ def test_a_png_has_two_pixels_a_unit(found, run, tmp_path):
     content = out.read_bytes()
     assert content.startswith(b"\x89PNG")
     width, _ = struct.unpack(">II", content[16:24])
-    assert width == 2 * WIDTH
+    assert width == 2 * Fan.width
     # The largest pictures would not fit into memory so.
     most = drawing(1000, 20_000, "", "", [])
     assert struct.unpack(">II", png(most)[16:24]) == (1000, 20_000)

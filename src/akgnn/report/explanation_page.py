@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from akgnn.explain.explanation import Explanation, Neighbour
-from akgnn.explain.picture import KEY, picture
+from akgnn.explain.picture import KEY, bare_picture
 from akgnn.explain.sentences import (
     EXPLAINED,
     changed_class,
@@ -24,8 +24,8 @@ class Shown:
     """An explanation as the template has it."""
 
     found: Explanation
-    drawn: str
-    top: int
+    wide: str
+    narrow: str
 
     @property
     def sentences(self) -> list[str]:
@@ -56,7 +56,10 @@ def explanation_page(found: Sequence[Explanation], run: Run, *, top: int) -> Pag
     """
     from markupsafe import Markup
 
-    drawn = [Markup(picture([each], top=top, with_words=False)) for each in found]
+    def drawn(each: Explanation, narrow: bool) -> str:
+        # All names in it are escaped.
+        return Markup(bare_picture(each, top=top, narrow=narrow))
+
     title = f"Why {count(len(found), 'node')} of {run.plan.data_name} get their class"
     if len(found) == 1:
         title = f"Why node {found[0].facts.name} is {found[0].predicted.name}"
@@ -65,7 +68,7 @@ def explanation_page(found: Sequence[Explanation], run: Run, *, top: int) -> Pag
         "heading": title,
         "model": f"{settings.model} ({settings.preset}), {settings.seeds}",
         "data": run.plan.data_name,
-        "nodes": [Shown(each, svg, top) for each, svg in zip(found, drawn, strict=True)],
+        "nodes": [Shown(each, drawn(each, False), drawn(each, True)) for each in found],
         "explained": [KEY, *EXPLAINED],
         "class_of": class_of,
     }
