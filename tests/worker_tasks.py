@@ -17,9 +17,12 @@ def pause(task):
     time.sleep(60)
 
 
-def in_this_process(function, tasks, num_workers, should_stop=lambda: False):
+def in_this_process(
+    function, tasks, num_workers, should_stop=lambda: False, before_task=lambda task: None
+):
     """As `share_out`, without the seconds that a worker takes to start."""
     for task in tasks:
+        before_task(task)
         yield task, function(task)
         if should_stop():
             return

@@ -1,4 +1,5 @@
 import json
+import webbrowser
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,32 @@ def test_a_page_of_a_run_with_the_default_name(run, tmp_path, monkeypatch, capsy
     assert main(["report", str(run)]) == 0
     assert capsys.readouterr().out.endswith(": report.html\n")
     assert "Doubtful labels" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_page_opens_in_the_browser(run, tmp_path, monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr("webbrowser.open", lambda address: asked.append(address) or True)
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", str(run), "--out", "my page.html", "--open"]) == 0
+    assert asked == [(tmp_path / "my page.html").as_uri()]
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("answer", [False, webbrowser.Error("none"), OSError("none")])
+def test_without_a_browser_a_line_says_so_and_all_is_well(
+    answer, run, tmp_path, monkeypatch, capsys
+):
+    def no_browser(address):
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr("webbrowser.open", no_browser)
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", str(run), "--open"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ("akgnn: No browser was found here; open report.html in one yourself.\n")
+    assert captured.out.endswith(": report.html\n")
 
 
 def refused(arguments, capsys):

@@ -202,7 +202,7 @@ def test_records_of_workers_say_how_many_trained_side_by_side(spec, tmp_path, mo
 def test_what_a_batch_leaves_is_trained_alone(spec, tmp_path, monkeypatch, trouble):
     sizes = []
 
-    def share_out(function, batches, number, should_stop):
+    def share_out(function, batches, number, should_stop, before_task):
         for batch in batches:
             sizes.append(len(batch))
             if len(batch) == 1:
@@ -224,7 +224,7 @@ def test_what_a_batch_leaves_is_trained_alone(spec, tmp_path, monkeypatch, troub
 
 
 def test_a_run_that_its_worker_dies_of_alone_is_recorded(spec, tmp_path, monkeypatch):
-    def share_out(function, batches, number, should_stop):
+    def share_out(function, batches, number, should_stop, before_task):
         return ((batch, Death("killed")) for batch in batches)
 
     monkeypatch.setattr(runner, "share_out", share_out)

@@ -1,5 +1,6 @@
 """`akgnn report`."""
 
+import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ def report(
         [], "--spec", metavar="FILE.toml", help="Show an experiment of your own; repeatable."
     ),
     data_root: Path | None = typer.Option(None, help="Folder of other data sets.  [$AKGNN_DATA]"),
+    opens: bool = typer.Option(False, "--open", help="Open the page in a browser."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
     """Write a page with the results of experiments or of one run; it opens offline.
@@ -40,6 +42,18 @@ def report(
         print_json({"out": str(out), **page.counts, "skipped": list(page.warnings)})
     else:
         say(f"{page.title}: {out}")
+    if opens:
+        open_page(out)
+
+
+def open_page(file: Path) -> None:
+    """Show a page in the browser; where there is none, a line says so."""
+    try:
+        is_open = webbrowser.open(file.resolve().as_uri())
+    except (webbrowser.Error, OSError):
+        is_open = False
+    if not is_open:
+        complain(f"No browser was found here; open {file} in one yourself.")
 
 
 def _page_of(folder: Path, specs: list[Path], data_root: Path | None) -> "Page":

@@ -8,7 +8,7 @@ import typer
 
 from akgnn.cli.names import experiment_names
 from akgnn.cli.options import check_range
-from akgnn.cli.progress import StopRequests, runs_progress
+from akgnn.cli.progress import RunsProgress, StopRequests
 from akgnn.cli.show import print_json, print_table
 from akgnn.cli.terminal import complain, say
 from akgnn.errors import FailedRunsError, InterruptedRunError
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from akgnn.experiments.record import Record
     from akgnn.experiments.results import CellResult
     from akgnn.experiments.spec import Spec
+    from akgnn.runs.plan import RunPlan
 
 
 def reproduce(
@@ -59,15 +60,21 @@ def reproduce(
             complain(line)
         wanted = tasks_of(specs, seeds)
         tasks = missing(wanted, before.records, retry_failed=retry_failed)
-        with StopRequests() as stops, runs_progress(len(tasks)) as show:
+        with StopRequests() as stops, RunsProgress(len(tasks), _names(specs, seeds)) as progress:
+
+            def should_stop() -> bool:
+                progress.tick()
+                return stops.should_stop()
+
             done = run_tasks(
                 tasks,
                 store,
                 device=place,
                 num_workers=jobs,
                 data_root=data_root,
-                after_run=show,
-                should_stop=stops.should_stop,
+                before_runs=progress.before_runs,
+                after_run=progress.after_run,
+                should_stop=should_stop,
             )
     if len(done) < len(tasks):
         raise InterruptedRunError(
@@ -106,6 +113,18 @@ def reproduce(
             f"{len(failed)} of {len(wanted)} runs failed, the first ({describe(first)}): "
             f"{first.error} --retry-failed tries them again."
         )
+
+
+def _names(specs: Sequence["Spec"], seeds: int | None) -> dict["RunPlan", str]:
+    """What every run is called: its row and its graph."""
+    from akgnn.experiments.spec import shown_name
+
+    return {
+        plan: f"{cell.row.label} on {shown_name(cell.dataset)}"
+        for spec in specs
+        for cell in spec.cells
+        for plan in cell.plans(seeds)
+    }
 
 
 def describe(record: "Record") -> str:

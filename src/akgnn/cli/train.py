@@ -26,6 +26,7 @@ from akgnn.cli.show import (
     seeds_summary,
 )
 from akgnn.cli.terminal import complain, say
+from akgnn.cli.watch import Watch
 from akgnn.errors import (
     AkgnnError,
     DivergedError,
@@ -137,6 +138,12 @@ def train(
             metavar="TRACKER[:FOLDER]",
         ),
     ] = None,
+    watch: Annotated[
+        bool,
+        options.option(
+            OUTPUT, "Draw losses, accuracy and what is learned while it trains.", "--watch"
+        ),
+    ] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Train a model and report its test accuracy.
@@ -190,7 +197,10 @@ def train(
     plans = plans if folds is None else fold_plans(plan, folds)
     try:
         start = None if choice is None or trackers else choice.chosen.snapshot
-        runs = _train(plans, data, folders, folds, resume, checkpoint_seconds, trackers, start)
+        progress = _progress(plans[0], len(plans), watch)
+        runs = _train(
+            plans, data, folders, folds, resume, checkpoint_seconds, trackers, start, progress
+        )
     except InterruptedRunError as error:
         raise InterruptedRunError(
             f"{error} {_how_to_go_on(out, seed, seeds, folds, data_root)}"
@@ -278,21 +288,35 @@ def _choose(plans: Sequence["RunPlan"], data: "NodeData", force: bool) -> "Choic
     models, presets = [plan.run.model for plan in plans], [plan.run.preset for plan in plans]
     # Several presets of one model, or several models.
     by_model = len(set(models)) == len(plans)
-    names = ", ".join(
+    names = [
         model if by_model or models.count(model) == 1 else preset
         for model, preset in zip(models, presets, strict=True)
-    )
+    ]
     seconds = duration(expected_seconds(plans, data))
     option = "--model" if by_model else "--preset"
-    complain(f"Validation chooses among {names}, in about {seconds}; {option} names one directly.")
-    patience = plans[0].preset.training.patience
-    with StopRequests() as stops, TrainingProgress(len(plans), patience) as progress:
+    complain(
+        f"Validation chooses among {', '.join(names)}, in about {seconds}; {option} names one "
+        "directly."
+    )
+    shown = TrainingProgress(len(plans), plans[0].preset.training, names=names)
+    with StopRequests() as stops, shown as progress:
         try:
             return choose(plans, data, callbacks=[progress, stops], force=force)
         except InterruptedRunError as error:
             raise InterruptedRunError(
                 f"{error} No model was chosen yet, and nothing was kept."
             ) from error
+
+
+def _progress(plan: "RunPlan", num_runs: int, watch: bool) -> TrainingProgress:
+    """What shows how far the training is."""
+    number = plan.run.ensemble if plan.run.ensemble > 1 else num_runs
+    if not watch:
+        return TrainingProgress(number, plan.preset.training)
+    shown = Watch(number, plan.preset.training, plan.preset.model)
+    if not shown.is_drawn:
+        complain("--watch draws in a terminal; here a line now and then says how far it is.")
+    return shown
 
 
 def _train(
@@ -304,6 +328,7 @@ def _train(
     checkpoint_seconds: float,
     trackers: Sequence["Tracker"],
     start: "Snapshot | None",
+    progress: TrainingProgress,
 ) -> list["Run"]:
     """Train all runs; the first that diverged is raised, once the others are kept."""
     from akgnn.runs.ensemble import member_folders
@@ -314,7 +339,6 @@ def _train(
     is_ensemble = plan.run.ensemble > 1
     # What trains: of an ensemble its members.
     models = plan.members() if is_ensemble else plans
-    progress = TrainingProgress(len(models), plan.preset.training.patience)
     explained = memory_errors_explained(plan, data.y.device, Sizes.of(data))
     with ExitStack() as opened, StopRequests() as stops, progress, explained:
         tracked: list[Callback] = []

@@ -9,6 +9,7 @@ import typer
 
 from akgnn.cli import options
 from akgnn.cli.help import MODEL, OUTPUT, TRAINING
+from akgnn.cli.layout import Styled
 from akgnn.cli.names import model_names, preset_names
 from akgnn.cli.progress import StopRequests, TrainingProgress
 from akgnn.cli.show import data_line, print_json, print_table
@@ -108,8 +109,8 @@ def tune(
     keep_freed_memory()
     data = load_data(plan, data_root, place, force=True)
     plan = plan.suited_to(data)
-    patience = plan.preset.training.patience
-    with StopRequests() as stops, TrainingProgress(trials, patience) as progress:
+    shown = TrainingProgress(trials, plan.preset.training, kind="trial")
+    with StopRequests() as stops, shown as progress:
         search = search_settings(
             plan, data, out, trials=trials, fixed=fixed, callbacks=[progress, stops]
         )
@@ -165,10 +166,12 @@ def _print_search(search: "Search", device: str) -> None:
     )
     first = search.trials[0]
     before = score.text(first.score) if first.state == "finished" else first.state
-    say(f"  {score.name} {score.text(best.score)} in trial {best.number}; {before} at the start")
+    better = "green" if best.number != first.number else ""
+    line = f"  {score.name} {score.text(best.score)} in trial {best.number}; {before} at the start"
+    say(line, better)
     start = settings_of(search.plan.preset)
-    rows = [
-        [each.name, value_text(start[each.name]), value_text(best.values[each.name])]
-        for each in search.space
-    ]
+    rows = []
+    for each in search.space:
+        old, new = value_text(start[each.name]), value_text(best.values[each.name])
+        rows.append([each.name, old, Styled(new, "green") if new != old else new])
     print_table(["setting", "start", "best"], rows)

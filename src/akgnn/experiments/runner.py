@@ -96,6 +96,7 @@ def run_tasks(
     device: str = "cpu",
     num_workers: int | None = None,
     data_root: Path | None = None,
+    before_runs: Callable[[Sequence[RunPlan]], None] = lambda plans: None,
     after_run: Callable[[Progress], None] = lambda progress: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> list[Record]:
@@ -108,8 +109,9 @@ def run_tasks(
         num_workers: Workers at a time, as `workers_for` has it if not given. Each trains seeds of
             one plan side by side where the model can.
         data_root: Where PyG's data sets lie.
+        before_runs: Called when a worker begins with runs, which it trains side by side.
         after_run: Called after each run.
-        should_stop: Once true, the runs in progress are given up.
+        should_stop: Asked a few times a second; once true, the runs in progress are given up.
     """
     number = num_workers or workers_for(device)
     _unpack([base_name(task.plan.run.dataset) for task in tasks], data_root)
@@ -120,8 +122,13 @@ def run_tasks(
     # On a GPU twenty runs take hardly longer than one: workers share cells, not the runs of a cell.
     shares = (number, _MOST_TOGETHER) if device == "cpu" else (1, _MOST_ON_GPU)
     batches = batches_of(tasks, *shares)
+
+    def begin(batch: Sequence[Task]) -> None:
+        before_runs([task.plan for task in batch])
+
     while batches and not should_stop():
-        for batch, result in share_out(function, batches, min(number, len(batches)), should_stop):
+        workers = min(number, len(batches))
+        for batch, result in share_out(function, batches, workers, should_stop, begin):
             if isinstance(result, Death):
                 result = _after_death(batch, result, device)
             for record in result:

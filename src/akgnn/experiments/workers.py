@@ -35,6 +35,7 @@ def share_out(
     tasks: Sequence[Task],
     num_workers: int,
     should_stop: Callable[[], bool] = lambda: False,
+    before_task: Callable[[Task], None] = lambda task: None,
 ) -> Iterator[tuple[Task, Result | Death]]:
     """Give the tasks to workers, in order; yields each with its result as soon as it is there.
 
@@ -45,6 +46,7 @@ def share_out(
         num_workers: How many tasks are done at once.
         should_stop: Asked a few times a second; once true, the workers are ended and what they
             were doing is lost.
+        before_task: Called with each task when a worker takes it.
     """
     waiting = list(reversed(tasks))
     threads = max(1, cores() // max(1, num_workers))
@@ -56,7 +58,9 @@ def share_out(
                 if idle is None:
                     idle = _Worker(function, threads)
                     workers.append(idle)
-                idle.give(waiting.pop())
+                task = waiting.pop()
+                before_task(task)
+                idle.give(task)
             busy = {worker.connection: worker for worker in workers if worker.task is not None}
             for connection in wait(list(busy), timeout=0.2):
                 worker = busy[connection]  # type: ignore[index]

@@ -121,9 +121,14 @@ class EarlyStopping:
             self.best_epoch = epoch
         return is_low and is_accurate
 
+    @property
+    def ends_after(self) -> int:
+        """How many epochs there will be if none is better from here on."""
+        return self._last_progress + 1 + self.patience
+
     def is_over(self, epoch: int) -> bool:
         """Whether to stop after this epoch."""
-        return epoch - self._last_progress >= self.patience
+        return epoch + 1 >= self.ends_after
 
 
 @dataclass(frozen=True)
