@@ -118,19 +118,14 @@ def test_several_nodes_are_explained_one_after_the_other(run, hub, capsys):
     assert out.count("is exact") == 1
 
 
-@pytest.mark.parametrize("columns", [60, 80, 120])
-@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
-def test_it_fits_the_terminal_and_breaks_nothing(run, hub, columns, encoding):
+def test_bars_have_letters_that_every_terminal_has(run, hub):
     command = [sys.executable, "-m", "akgnn", "explain", str(run), str(hub), "3"]
-    shown = {}
-    for width in (columns, 1000):
-        env = {**os.environ, "COLUMNS": str(width), "PYTHONIOENCODING": encoding}
-        done = subprocess.run(command, env=env, capture_output=True, check=True)
-        shown[width] = done.stdout.decode(encoding)
-    assert max(map(len, shown[columns].splitlines())) <= columns
-    assert "?" not in shown[columns]
-    # Headings may stand on two lines, and so in another order.
-    assert sorted(shown[columns].split()) == sorted(shown[1000].split())
+    env = {**os.environ, "COLUMNS": "60", "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, env=env, capture_output=True, check=True)
+    out = done.stdout.decode("ascii")
+    assert max(map(len, out.splitlines())) <= 60
+    assert "|#" in out or "#|" in out
+    assert "?" not in out
 
 
 @pytest.mark.parametrize("suffix", [".svg", ".SVG", ".html"])

@@ -5,6 +5,7 @@ import pytest
 from akgnn.explain.explanation import FarNode, Neighbour, explain_node
 from akgnn.explain.nodes import NodeFacts
 from akgnn.explain.sentences import (
+    called,
     changed_class,
     class_of,
     class_sentences,
@@ -39,6 +40,10 @@ def test_a_node_without_label_or_neighbours():
 def test_a_class_is_known_from_its_training_label_alone():
     assert class_of(NodeFacts(0, "0", "training", "a", "b")) == ("a", "training label")
     assert class_of(NodeFacts(0, "0", "test", "a", "b")) == ("b", "prediction")
+
+
+def test_a_class_whose_name_is_a_number_says_that_it_is_a_class():
+    assert [called(name) for name in ("3", "3a", "Theory", "²")] == ["class 3", "3a", "Theory", "²"]
 
 
 def test_a_class_that_would_change_is_named(found):

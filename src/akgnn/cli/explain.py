@@ -95,16 +95,16 @@ def _print(found: "Explanation", top: int) -> None:
 
 
 def _print_neighbours(found: "Explanation", shown: Sequence["Neighbour"]) -> None:
-    from akgnn.explain.sentences import FULL, changed_class, not_looked_at, together
+    from akgnn.explain.sentences import FULL, called, changed_class, not_looked_at, together
 
     say()
 
-    say(f"What each neighbour adds to the log-odds of {found.predicted.name}:")
+    say(f"What each neighbour adds to the log-odds of {called(found.predicted.name)}:")
     largest = max([FULL, *(abs(each.effect) for each in shown)])
     rows = []
     for each in shown:
         other = changed_class(each, found)
-        text = _class(each.facts) + (f"; without it: {other}" if other else "")
+        text = _class(each.facts) + (f"; without it: {called(other)}" if other else "")
         rows.append([each.facts.name, *_cells(each.effect, largest), text])
     print_table(["neighbour", "effect", HEADING, "class"], rows, "lrll")
     hidden = found.neighbours[len(shown) :]
@@ -121,10 +121,10 @@ def _cells(effect: float, largest: float, digits: int = 2) -> tuple[str, str]:
 
 
 def _class(facts: "NodeFacts") -> str:
-    from akgnn.explain.sentences import class_of
+    from akgnn.explain.sentences import called, class_of
 
     name, known = class_of(facts)
-    return f"{name} ({known})"
+    return f"{called(name)} ({known})"
 
 
 def _print_reach(found: "Explanation", top: int) -> None:

@@ -11,6 +11,7 @@ from akgnn.explain.nodes import NodeFacts
 from akgnn.explain.sentences import (
     FULL,
     HARDLY_BELOW,
+    called,
     changed_class,
     class_of,
     percent,
@@ -71,7 +72,7 @@ class Neighbourhood(ABC):
     def _heading(self, side: int, x: float, y: float, anchor: str, room: float) -> str:
         """What the neighbours on one side do, all of them together."""
         what, colour = _SIDES[side]
-        name = self.found.predicted.name
+        name = called(self.found.predicted.name)
         around = [*self.shown[side], *self.hidden[side]]
         if not around:
             text, colour = f"none speaks {what}", "muted"
@@ -105,12 +106,12 @@ class Neighbourhood(ABC):
         first = x + taken if anchor == "start" else x - taken
         yield words(x, y + 15, effect, colour, bold=True, anchor=anchor)
         yield words(first, y + 15, facts.name, bold=True, anchor=anchor, room=room - taken)
-        yield words(x, y + 15 + _LINE, name, anchor=anchor, room=room)
+        yield words(x, y + 15 + _LINE, called(name), anchor=anchor, room=room)
         small = y + 13 + 2 * _LINE
         told = known if known != "prediction" else _predicted(facts)
         yield words(x, small, told, "muted", size=SMALL, anchor=anchor, room=room)
         if other := changed_class(neighbour, self.found):
-            told = f"without it: {other}"
+            told = f"without it: {called(other)}"
             yield words(x, small + 15, told, size=SMALL, bold=True, anchor=anchor, room=room)
 
     def _stroke(self, path: str, effect: float) -> str:
@@ -245,4 +246,4 @@ def _predicted(facts: NodeFacts) -> str:
     role = "" if facts.role == "none" else f" ({facts.role})"
     if facts.label == facts.predicted:
         return f"predicted, rightly{role}"
-    return f"predicted, but {facts.label}{role}"
+    return f"predicted, but {called(facts.label)}{role}"

@@ -12,6 +12,7 @@ from akgnn.explain.sentences import (
     EXPLAINED,
     FULL,
     FULL_FAR,
+    called,
     class_of,
     class_sentences,
     distances,
@@ -73,7 +74,7 @@ def bare_picture(found: "Explanation", *, top: int = TOP, narrow: bool = False) 
 
 
 def _title(found: "Explanation") -> str:
-    return f"Why node {found.facts.name} is {found.predicted.name}"
+    return f"Why node {found.facts.name} is {called(found.predicted.name)}"
 
 
 def _summary(found: "Explanation") -> Iterator[str]:
@@ -150,7 +151,9 @@ def _far(shown: Sequence["FarNode"], x: float, y: float) -> list[str]:
             circle(x + 5, line + 8, 4, each.facts, colour),
             words(x + 15, line + 12, each.facts.name, size=SMALL, room=names + 1),
             words(away, line + 12, f"{each.distance} edges", "muted", size=SMALL),
-            words(away + 60, line + 12, name, "muted", size=SMALL, room=x + 280 - away - 60),
+            words(
+                away + 60, line + 12, called(name), "muted", size=SMALL, room=x + 280 - away - 60
+            ),
             *_bar(x + 284, x + 352, line, each.effect, largest),
             words(x + _PANEL, line + 12, told, size=SMALL, anchor="end"),
         ]

@@ -39,7 +39,7 @@ def class_sentences(found: "Explanation") -> list[str]:
         sentences.append("Its label is not known.")
     else:
         verdict = "as predicted" if facts.label == facts.predicted else "which the model doubts"
-        sentences.append(f"Its label is {facts.label}, {verdict}.")
+        sentences.append(f"Its label is {called(facts.label)}, {verdict}.")
     if found.num_neighbours:
         sentences.append(f"Without its edges: {percent(found.alone)}.")
     else:
@@ -47,9 +47,14 @@ def class_sentences(found: "Explanation") -> list[str]:
     return sentences
 
 
+def called(name: str) -> str:
+    """What a class is called in a sentence: one whose name is a number says that it is a class."""
+    return f"class {name}" if name.isascii() and name.isdecimal() else name
+
+
 def percent(answer: "Answer") -> str:
     """A class with its probability."""
-    return f"{answer.name}, {100 * answer.probability:.1f} %"
+    return f"{called(answer.name)}, {100 * answer.probability:.1f} %"
 
 
 def class_of(facts: "NodeFacts") -> tuple[str, str]:

@@ -8,6 +8,7 @@ from akgnn.explain.explanation import Explanation, Neighbour
 from akgnn.explain.picture import KEY, bare_picture
 from akgnn.explain.sentences import (
     EXPLAINED,
+    called,
     changed_class,
     class_of,
     class_sentences,
@@ -62,7 +63,7 @@ def explanation_page(found: Sequence[Explanation], run: Run, *, top: int) -> Pag
 
     title = f"Why {count(len(found), 'node')} of {run.plan.data_name} get their class"
     if len(found) == 1:
-        title = f"Why node {found[0].facts.name} is {found[0].predicted.name}"
+        title = f"Why node {found[0].facts.name} is {called(found[0].predicted.name)}"
     settings = run.plan.run
     shown: dict[str, Any] = {
         "heading": title,
@@ -70,6 +71,7 @@ def explanation_page(found: Sequence[Explanation], run: Run, *, top: int) -> Pag
         "data": run.plan.data_name,
         "nodes": [Shown(each, drawn(each, False), drawn(each, True)) for each in found],
         "explained": [KEY, *EXPLAINED],
+        "called": called,
         "class_of": class_of,
     }
     counts = {"nodes": len(found)}
