@@ -4,6 +4,7 @@ import re
 from functools import partial
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
@@ -107,3 +108,15 @@ def test_the_estimator_does_as_its_page_says(tmp_path, monkeypatch, capsys):
 def test_every_linked_file_exists(file):
     for link in re.findall(r"\]\(([^)#]+)\)", file.read_text(encoding="utf-8")):
         assert (file.parent / link).exists(), link
+
+
+def test_the_picture_of_a_node_shows_what_its_page_prints():
+    page = (DOCS / "seeing-why.md").read_text(encoding="utf-8")
+    drawn = ElementTree.parse(DOCS / "pictures" / "explanation.svg").getroot()
+    shown = ["".join(each.itertext()) for each in drawn.iter() if each.tag.endswith("}text")]
+    printed = page.partition("$ akgnn explain run 2427")[2].partition("The node is a number")[0]
+    neighbours = re.findall(r"^    (\d+) +([+−]\d\.\d\d) ", printed, flags=re.M)
+    assert len(neighbours) == 3
+    for name, effect in neighbours:
+        assert {name, effect} <= set(shown)
+    assert printed.splitlines()[1].strip() in shown

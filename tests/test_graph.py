@@ -359,3 +359,21 @@ def test_what_is_no_graph_is_refused(build, value, words):
 def test_an_unknown_device_is_refused():
     with pytest.raises(DeviceError, match="Device 'tpu' is unknown or not to be had here"):
         Graph.from_edge_index(torch.tensor([[0, 1], [1, 0]])).to("tpu")
+
+
+def test_in_a_notebook_a_graph_tells_its_size_and_degrees():
+    index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    text = Graph.from_edge_index(index, num_nodes=5)._repr_html_()
+    for told in (">5<", "2, undirected, unweighted", "0.8 on average, 2 at most", ">2<"):
+        assert told in text
+    text = Graph.from_edge_index(index[:, :3], torch.ones(3) * 2, num_nodes=3)._repr_html_()
+    assert "3, directed, weighted" in text
+    assert "in-neighbours of a node" in text
+    assert "nodes without edges" in text
+
+
+def test_a_huge_graph_is_shown_without_counting(monkeypatch):
+    monkeypatch.setattr("akgnn.graph._QUICK", 3)
+    graph = Graph.from_edge_index(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
+    assert "4, unweighted" in graph._repr_html_()
+    assert "is_symmetric" not in vars(graph)

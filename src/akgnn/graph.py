@@ -35,9 +35,12 @@ from akgnn.csr import (
 )
 from akgnn.errors import GraphError
 from akgnn.hashing import words_
+from akgnn.notebook import card
 
 # An edge is sorted by row · nodes + column, which has to be an int64.
 _MOST_NODES = 3_000_000_000
+# Degrees of a graph with more edges are not counted merely to show it.
+_QUICK = 20_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -282,6 +285,31 @@ class Graph:
     def __repr__(self) -> str:
         kind = "weighted" if self.edge_weight is not None else "unweighted"
         return f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges}, {kind})"
+
+    def _repr_html_(self) -> str:
+        """Its size and degrees, for notebooks."""
+        return card("Graph", self._facts())
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """What can be told of it without much work, by name."""
+        facts = [("nodes", f"{self.num_nodes:,}")]
+        kind = "unweighted" if self.edge_weight is None else "weighted"
+        if self.num_edges > _QUICK:
+            return [*facts, ("stored directions", f"{self.num_edges:,}, {kind}")]
+        pattern = self.adjacency.pattern
+        into = pattern.rowptr.diff()
+        out = torch.bincount(pattern.col.long(), minlength=self.num_nodes)
+        alone = int(((into == 0) & (out == 0)).sum())
+        mean = self.num_edges / self.num_nodes
+        edges, direction, side = self.num_edges, "directed", "in-"
+        if self.is_symmetric:
+            edges, direction, side = edges // 2, "undirected", ""
+        return [
+            *facts,
+            ("edges", f"{edges:,}, {direction}, {kind}"),
+            (f"{side}neighbours of a node", f"{mean:.1f} on average, {int(into.max()):,} at most"),
+            ("nodes without edges", f"{alone:,}"),
+        ]
 
 
 def _adjacency(row: Tensor, col: Tensor, weight: Tensor | None, num_nodes: int) -> CSR:

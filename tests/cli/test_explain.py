@@ -1,5 +1,8 @@
 import json
+import os
 import shutil
+import subprocess
+import sys
 from functools import partial
 
 import pytest
@@ -63,8 +66,9 @@ def test_people_read_a_table_and_words(run, data, hub, capsys):
     out = capsys.readouterr().out
     assert out.startswith(f"Node {hub} (")
     assert "What each neighbour adds to the log-odds of" in out
-    assert "speaks" in out
-    assert f"{int(data.graph.degree[hub]) - 2} more with smaller effects" in out
+    assert "against for" in out
+    assert "│█" in out or "█│" in out
+    assert f"and {int(data.graph.degree[hub]) - 2} others with smaller effects: together " in out
     assert "Nodes behind the neighbours" in out
 
 
@@ -95,13 +99,57 @@ def test_a_hub_is_not_looked_at_from_all_sides(run, hub, capsys, monkeypatch):
     assert main(["explain", str(run), str(hub)]) == 0
     out = capsys.readouterr().out
     assert "neighbours, the 2 whose features count most were looked at." in out
-    assert "more with smaller effects" not in out
+    assert "with smaller effects" not in out
 
 
 @pytest.mark.parametrize("model", ["gcn", "gat", "chebynet"])
 def test_other_models_are_explained_too(model, tmp_path, hub, capsys):
     found = explained(trained(tmp_path / "run", "--model", model), hub, capsys)
     assert any(abs(neighbour["effect"]) > 1e-4 for neighbour in found["neighbours"])
+
+
+def test_several_nodes_are_explained_one_after_the_other(run, hub, capsys):
+    found = explained(run, hub, capsys, "3", str(hub), "5")
+    assert [each["node"] for each in found["nodes"]] == [hub, 3, 5]
+    assert main(["explain", str(run), "3", "5"]) == 0
+    out = capsys.readouterr().out
+    assert "\n\nNode 5" in out
+    assert out.startswith("Node 3")
+    assert out.count("is exact") == 1
+
+
+def test_bars_have_letters_that_every_terminal_has(run, hub):
+    command = [sys.executable, "-m", "akgnn", "explain", str(run), str(hub), "3"]
+    env = {**os.environ, "COLUMNS": "60", "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, env=env, capture_output=True, check=True)
+    out = done.stdout.decode("ascii")
+    assert max(map(len, out.splitlines())) <= 60
+    assert "|#" in out or "#|" in out
+    assert "?" not in out
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".SVG", ".html"])
+def test_it_is_drawn_into_a_file(run, hub, suffix, tmp_path, capsys):
+    out = tmp_path / f"why{suffix}"
+    assert main(["explain", str(run), str(hub), "3", "--out", str(out)]) == 0
+    assert capsys.readouterr().out == f"Nodes {hub}, 3: {out}\n"
+    text = out.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>" if suffix == ".html" else "<svg ")
+    assert f"Node {hub} (" in text
+    assert "Node 3" in text
+
+
+def test_a_drawing_comes_with_its_numbers_as_json(run, hub, tmp_path, capsys):
+    found = explained(run, hub, capsys, "--out", str(tmp_path / "why.svg"))
+    assert found["out"] == str(tmp_path / "why.svg")
+    assert found["node"] == hub
+
+
+def test_what_cannot_be_written_is_refused_before_the_work(tmp_path, capsys):
+    # The run is not looked at.
+    assert "A picture ends in" in refused([tmp_path / "no", 3, "--out", "why.pdf"], capsys)
+    (tmp_path / "why.svg").mkdir()
+    assert "it is a folder" in refused([tmp_path / "no", 3, "--out", tmp_path / "why.svg"], capsys)
 
 
 def refused(arguments, capsys):
@@ -124,7 +172,11 @@ def refused(arguments, capsys):
         (["3", "--top", "0"], "'--top'"),
         (["3", "--top", "many"], "'--top'"),
         (["3", "--device", "abacus"], "abacus"),
-        ([], "Missing argument 'node'"),
+        ([], "Missing argument 'NODE...'"),
+        (["3", "200"], "there is no node 200"),
+        (["3", "--out", "why.pdf"], "A picture ends in .svg, .png or .html; why.pdf has '.pdf'"),
+        (["3", "--out", "why"], "why has no ending"),
+        (["3", "--out", "no/such/why.svg"], "there is no folder no/such"),
     ],
 )
 def test_wrong_use_is_one_line(run, arguments, message, capsys):

@@ -263,3 +263,11 @@ def test_effects_add_up_by_distance():
     effects = torch.tensor([1.0, 2, 4, 8, 16, 0])
     assert by_distance(effects, torch.tensor([0, 1, 1, 2, -1, 3])) == [1, 6, 8]
     assert by_distance(torch.zeros(3), torch.tensor([0, 1, 2])) == [0]
+
+
+def test_it_is_short_as_text_and_a_picture_in_notebooks():
+    found = explain_node(Smoothing(), star(), 0)
+    assert repr(found).startswith("Explanation(node 0: b, ")
+    assert repr(found).endswith("%; 3 neighbours)")
+    assert found.picture() in found._repr_html_()
+    assert found.picture(top=1) != found.picture()

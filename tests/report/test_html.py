@@ -1,5 +1,7 @@
+import hashlib
 import json
 import math
+import re
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -86,7 +88,7 @@ def test_places_are_checked_before_the_work(tmp_path, name, message):
 
 def test_missing_packages_are_named_by_their_extra(monkeypatch):
     monkeypatch.setattr(
-        html, "find_spec", lambda name: None if name == "plotly" else find_spec(name)
+        html, "find_spec", lambda name: None if name == "jinja2" else find_spec(name)
     )
     with pytest.raises(MissingExtraError, match=r"akgnn\[report\]"):
         html.check_packages()
@@ -111,3 +113,23 @@ def test_what_is_drawn_are_the_panels_and_responses():
             }
         ],
     }
+
+
+def test_the_drawing_library_is_the_one_that_its_note_names():
+    note, script = html.asset("plotly/README.md"), html.asset("plotly/plotly-basic.min.js")
+    assert hashlib.sha256(script.encode()).hexdigest() in note
+    version = re.search(r"version: (\S+)", note)[1]
+    assert f"plotly.js (basic - minified) v{version}" in script
+    assert "MIT" in html.asset("plotly/LICENSE")
+
+
+def test_charts_use_no_type_that_the_library_lacks():
+    scripts = "".join(html.asset(name) for name in html.SCRIPTS if "plotly" not in name)
+    assert set(
+        re.findall(r'\btype: "(bar|box|contour|heatmap|histogram|parcoords|violin)"', scripts)
+    ) <= {"bar"}
+
+
+def test_a_page_leaves_room_for_its_own_numbers():
+    parts = ("page.css", "early.js", *html.SCRIPTS)
+    assert sum(len(html.asset(name).encode()) for name in parts) < 1_300_000

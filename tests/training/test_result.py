@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -23,6 +24,7 @@ def test_a_result_survives_its_record():
     model = AKGNN(data.num_features, 16, data.num_classes, kernel="signed")
     result = fit(model, data, TrainSettings(epochs=3, patience=10))
     assert len(result.restarts) == 3
+    assert result.num_test == data.split.test.numel() > 0
     assert FitResult.from_dict(result.to_dict(), result.history) == result
 
 
@@ -47,6 +49,16 @@ def test_a_score_of_somebody_elses_metric_is_kept():
     assert result.test_f2 == result.to_dict()["test_f2"] == 12.5
 
 
+def test_a_record_without_its_number_of_test_nodes_has_no_interval():
+    before = FitResult.from_dict(written(), History())
+    assert (before.num_test, before.to_dict()["num_test"]) == (0, 0)
+    assert all(map(math.isnan, before.test_accuracy_ci95))
+    result = FitResult.from_dict(written(num_test=100), History())
+    assert result.test_accuracy_ci95 == pytest.approx((40.38, 59.62), abs=0.01)
+    assert result.to_dict()["test_accuracy_ci95"] == list(result.test_accuracy_ci95)
+    assert "num_test" not in result.metrics
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -58,9 +70,35 @@ def test_a_score_of_somebody_elses_metric_is_kept():
         {"temperature_power": 1.5},
         {"typical_size": -1.0},
         {"uniform_share": 2.0},
+        {"num_test": 1.5},
+        {"num_test": -1},
+        {"num_test": 10**400},
     ],
     ids=str,
 )
 def test_a_result_of_other_types_is_refused(wrong):
     with pytest.raises((ValueError, KeyError)):
         FitResult.from_dict(written(**wrong), History())
+
+
+def test_in_a_notebook_it_tells_scores_scalars_and_losses():
+    history = History(train_loss=[2.0, 1.0], val_loss=[2.5, 2.0])
+    scores = {"test_accuracy": 75.0, "val_accuracy": 80.0, "test_macro_f1": 70.0}
+    result = FitResult(scores, 2, 2, 1.5, (1.25, 2.0), (-0.5,), (), history, num_test=48)
+    text = result._repr_html_()
+    for told in (
+        "75.0 % (61 to 85 with 48 nodes)",
+        "80.0 %",
+        "2 of 2, 1.5 s",
+        "1.25, 2.00",
+        "−0.50",
+    ):
+        assert told in text
+    assert text.count("<svg") == 1
+    many = replace(result, lambda_max=tuple(range(1, 41)), history=History(), num_test=0)
+    assert "1.00 to 40.00, 40 of them" in many._repr_html_()
+    assert "<svg" not in many._repr_html_()
+
+
+def test_scores_that_are_not_there_are_dashes():
+    assert FitResult({}, 1, 1, 0.0, (), (), (), History()).shown()[0] == ("test accuracy", "–")

@@ -10,12 +10,14 @@ from typing import TextIO
 from rich.console import Console
 
 from akgnn.cli.layout import wrapped
+from akgnn.text import printable as printable
 
 # What stands for letters that an encoding such as ASCII lacks; others become question marks.
 _LETTERS = {
     "λ": "lambda", "μ": "mu", "τ": "tau", "φ": "phi", "γ": "gamma", "Σ": "sum",
     "±": "+/-", "−": "-", "–": "-", "—": "-", "·": "-", "×": "x", "²": "^2", "√": "sqrt",
     "…": "...", "→": "->", "≤": "<=", "≥": ">=", "‘": "'", "’": "'", "“": '"', "”": '"',
+    "█": "#", "▌": ":", "▐": ":", "│": "|",
 }  # fmt: skip
 _PLAIN_LETTERS = "akgnn-plain-letters"
 _CODES = {"bold": "1", "red": "31", "green": "32", "yellow": "33"}
@@ -93,14 +95,6 @@ def _has_colours(stream: TextIO) -> bool:
     """Whether rich, which draws the progress bars, would write colours to it."""
     console = Console(file=stream)
     return console.color_system not in (None, "windows") and not console.no_color
-
-
-def printable(text: object) -> str:
-    """A text in which characters that would move the cursor or colour a terminal are escaped."""
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in str(text)
-    )
 
 
 def give_up(stream: TextIO) -> None:

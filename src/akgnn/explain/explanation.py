@@ -15,10 +15,11 @@ from akgnn.csr import CSR, Pattern, rowptr_from_rows
 from akgnn.data.node_data import NodeData
 from akgnn.errors import DataError, SettingsError
 from akgnn.explain.nodes import NodeFacts, distances_from, facts_of, neighbours_of
+from akgnn.explain.picture import TOP, picture
+from akgnn.explain.sentences import HARDLY_BELOW
 from akgnn.graph import Graph
-
-# A smaller change of the log-odds is nothing to speak of.
-HARDLY_BELOW = 0.01
+from akgnn.svg import element
+from akgnn.text import count
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ class Answer:
     probability: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """Why a model gives a node its class.
 
@@ -174,6 +175,23 @@ class Explanation:
     num_neighbours: int
     by_distance: tuple[float, ...]
     far: tuple[FarNode, ...]
+
+    def __repr__(self) -> str:
+        answer = f"{self.predicted.name}, {100 * self.predicted.probability:.1f} %"
+        around = count(self.num_neighbours, "neighbour")
+        return f"Explanation(node {self.facts.name}: {answer}; {around})"
+
+    def _repr_html_(self) -> str:
+        """The picture, for notebooks."""
+        return element("div", self.picture(), style="max-width: 880px; overflow-x: auto")
+
+    def picture(self, *, top: int = TOP) -> str:
+        """The explanation as a picture: SVG, to be written to a file or shown in a page.
+
+        Args:
+            top: How many neighbours to draw, and how many nodes behind them.
+        """
+        return picture([self], top=top)
 
     def to_dict(self) -> dict[str, Any]:
         """As `--json` prints it."""

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from akgnn.report.figures import Figure
     from akgnn.report.response import Response
 
-_SCRIPTS = ("theme.js", "tables.js", "charts.js", "response.js")
+SCRIPTS = ("plotly/plotly-basic.min.js", "theme.js", "tables.js", "charts.js", "response.js")
+"""What a page runs, in this order."""
+# A page without charts does without these.
+_FOR_CHARTS = ("plotly/plotly-basic.min.js", "charts.js", "response.js")
 _FILTERS = ("number", "signed", "p_value", "spread", "count", "pairs")
 
 
@@ -58,7 +61,7 @@ class Page:
 
 def check_packages() -> None:
     """Refuse to begin where the optional packages are missing."""
-    if not all(find_spec(name) for name in ("jinja2", "plotly")):
+    if not find_spec("jinja2"):
         raise MissingExtraError("A report", "report")
 
 
@@ -88,9 +91,10 @@ def environment() -> "Environment":
 def render(page: Page) -> str:
     """The page as HTML."""
     from markupsafe import Markup
-    from plotly.offline import get_plotlyjs
 
-    early, scripts = asset("early.js"), [get_plotlyjs(), *map(asset, _SCRIPTS)]
+    has_charts = bool(page.figures or page.responses)
+    names = [name for name in SCRIPTS if has_charts or name not in _FOR_CHARTS]
+    early, scripts = asset("early.js"), [asset(name) for name in names]
     template = environment().get_template(page.template)
     return template.render(
         **page.shown,

@@ -3,21 +3,15 @@
 import math
 from collections.abc import Mapping
 
+from akgnn.text import count as count
+from akgnn.text import signed as signed
+
 
 def number(value: float | None, digits: int = 1) -> str:
     """A number with a true minus, or a dash where there is none."""
     if value is None or not math.isfinite(value):
         return "–"
     return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
-
-
-def signed(value: float | None, digits: int = 1) -> str:
-    """A number with its sign, a true minus."""
-    if value is None or not math.isfinite(value):
-        return "–"
-    rounded = round(value, digits) + 0.0
-    sign = "−" if rounded < 0 else "+" if rounded > 0 else "±"
-    return f"{sign}{abs(rounded):.{digits}f}"
 
 
 def p_value(value: float) -> str:
@@ -31,11 +25,6 @@ def spread(mean: float, std: float | None, digits: int = 1) -> str:
     """A mean with its deviation, where there is one."""
     text = number(mean, digits)
     return text if std is None or not math.isfinite(std) else f"{text} ± {std:.{digits}f}"
-
-
-def count(value: int, one: str, many: str = "") -> str:
-    """A number of things: 1 seed, 3 seeds."""
-    return f"{value} {one if value == 1 else many or one + 's'}"
 
 
 def value_text(value: object) -> str:

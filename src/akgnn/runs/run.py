@@ -30,6 +30,7 @@ from akgnn.machine.device import choose_device
 from akgnn.machine.provenance import versions
 from akgnn.models.predict_first import MLP
 from akgnn.models.registry import build_model, find_model
+from akgnn.notebook import card
 from akgnn.runs.facts import DataFacts
 from akgnn.runs.folder import RunFolder, check_fit
 from akgnn.runs.plan import RunPlan
@@ -38,6 +39,7 @@ from akgnn.runs.rows import kept_rows
 from akgnn.training.ensemble import Ensemble
 from akgnn.training.fit import logits_hiding, predict_logits
 from akgnn.training.history import History
+from akgnn.training.metrics import interval_words
 from akgnn.training.result import FitResult
 
 if TYPE_CHECKING:
@@ -322,11 +324,30 @@ class Run:
 
     def __repr__(self) -> str:
         run, result = self.plan.run, self.result
+        interval = interval_words(result.test_accuracy, result.num_test)
+        accuracy = f"{result.test_accuracy:.1f} %{f' ({interval})' * bool(interval)}"
         return (
             f"Run({run.model} ({run.preset}) on {self.plan.data_name}, {run.seeds}: "
-            f"test accuracy {result.test_accuracy:.1f} %, epoch {result.best_epoch} of "
+            f"test accuracy {accuracy}, epoch {result.best_epoch} of "
             f"{result.epochs})"
         )
+
+    def _repr_html_(self) -> str:
+        """What `akgnn train` ends with, for notebooks; reads nothing but the record."""
+        run, facts, result = self.plan.run, self.facts, self.result
+        sizes = f"{facts.num_nodes:,} nodes, {facts.num_edges:,} edges (each direction)"
+        classes = f"{facts.num_features:,} features, {len(facts.class_names)} classes"
+        rows = [
+            ("data", f"{self.plan.data_name}: {sizes}, {classes}"),
+            ("split", facts.split),
+            *result.shown(),
+        ]
+        if self.members:
+            alone = f"{len(self.members)} members; alone {self.member_accuracy:.1f} % on average"
+            rows.append(("ensemble", alone))
+        if self.folder is not None:
+            rows.append(("folder", str(self.folder.path)))
+        return card(f"{run.model} ({run.preset}), {run.seeds}", rows, result.loss_curves())
 
     def to_dict(self) -> dict[str, Any]:
         """The result in one flat object, as `--json` prints it."""

@@ -1,15 +1,21 @@
 """What a training came to."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from akgnn.codec import from_json
+from akgnn.notebook import card, curves
 from akgnn.training.calibration import UNCALIBRATED, Calibration
 from akgnn.training.history import History
-from akgnn.training.metrics import METRICS
+from akgnn.training.metrics import METRICS, interval_words, share_interval
 from akgnn.training.state import RestartResult
+
+# More than any graph has; a damaged record may claim any number.
+_MOST_NODES = 2**63
+# Of more scalars than this a notebook shows the range.
+_MOST_LISTED = 10
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,7 @@ class FitResult:
         history: Every epoch; of several restarts those of the best.
         calibration: How class scores become probabilities, so that the loss on validation nodes is
             lowest. Log loss and calibration error are of those probabilities.
+        num_test: Number of test nodes; 0 also in records from before it was kept.
     """
 
     scores: Mapping[str, float]
@@ -43,6 +50,7 @@ class FitResult:
     restarts: tuple[RestartResult, ...]
     history: History = field(repr=False)
     calibration: Calibration = UNCALIBRATED
+    num_test: int = 0
 
     def __getattr__(self, name: str) -> float:
         scores: Mapping[str, float] = self.__dict__.get("scores", {})
@@ -53,10 +61,43 @@ class FitResult:
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.scores]
 
+    def _repr_html_(self) -> str:
+        """The scores and the losses over epochs, for notebooks."""
+        return card("FitResult", self.shown(), self.loss_curves())
+
+    def shown(self) -> list[tuple[str, str]]:
+        """What a notebook shows, by name."""
+        accuracy = self.scores.get("test_accuracy", math.nan)
+        interval = interval_words(accuracy, self.num_test)
+        rows = [
+            ("test accuracy", f"{_percent(accuracy)}{f' ({interval})' if interval else ''}"),
+            ("test macro F1", _percent(self.scores.get("test_macro_f1", math.nan))),
+            ("validation accuracy", _percent(self.scores.get("val_accuracy", math.nan))),
+            ("best epoch", f"{self.best_epoch} of {self.epochs}, {self.seconds:.1f} s"),
+        ]
+        if self.lambda_max:
+            rows.append(("λ", _in_a_row(self.lambda_max)))
+        if self.neighbour_share:
+            rows.append(("share of neighbours", _in_a_row(self.neighbour_share)))
+        return rows
+
+    def loss_curves(self) -> str:
+        """Training and validation loss over epochs as SVG; empty without epochs."""
+        lines = {"training loss": self.history.train_loss, "validation loss": self.history.val_loss}
+        return curves("Loss by epoch", lines, self.best_epoch)
+
     @property
     def temperature(self) -> float:
         """What the class scores of a typical node are divided by; 1 leaves them."""
         return self.calibration.temperature
+
+    @property
+    def test_accuracy_ci95(self) -> tuple[float, float]:
+        """The 95 % interval of the test accuracy, in per cent: what the number of test nodes tells.
+
+        Other seeds and other splits are not in it. NaN where the number is 0.
+        """
+        return share_interval(self.scores.get("test_accuracy", math.nan), self.num_test)
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -67,6 +108,8 @@ class FitResult:
         """Everything but the history, in one flat object."""
         return {
             **self.metrics,
+            "num_test": self.num_test,
+            "test_accuracy_ci95": list(self.test_accuracy_ci95),
             "seconds": self.seconds,
             "lambda_max": list(self.lambda_max),
             "neighbour_share": list(self.neighbour_share),
@@ -82,7 +125,8 @@ class FitResult:
         """The result that `to_dict` wrote; a `ValueError` or `KeyError` if it does not fit."""
         lists = ("lambda_max", "neighbour_share", "starts")
         calibration = ("temperature", "temperature_power", "typical_size", "uniform_share")
-        others = ("best_epoch", "epochs", "seconds", *lists, *calibration)
+        tested = ("num_test", "test_accuracy_ci95")
+        others = ("best_epoch", "epochs", "seconds", *tested, *lists, *calibration)
         # Runs from before there were some of the scores do not have them.
         scores = dict.fromkeys(_score_names(), math.nan)
         for name in ("test_accuracy", "val_accuracy", "val_loss", "train_accuracy"):
@@ -92,6 +136,9 @@ class FitResult:
             for name, value in content.items()
             if name not in others
         }
+        num_test = from_json(int, content.get("num_test", 0), "num_test")
+        if not 0 <= num_test < _MOST_NODES:
+            raise ValueError(f"num_test is {num_test}")
         numbers = tuple[float, ...]
         # Runs from before probabilities were calibrated have them as they were.
         temperature, power, size, share = (
@@ -108,7 +155,19 @@ class FitResult:
             from_json(tuple[RestartResult, ...], content.get("starts", []), "starts"),
             history,
             Calibration(temperature=temperature, power=power, size=size, uniform_share=share),
+            num_test,
         )
+
+
+def _percent(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.1f} %"
+
+
+def _in_a_row(values: Sequence[float]) -> str:
+    """Few numbers one by one, of many the lowest and the highest."""
+    if len(values) <= _MOST_LISTED:
+        return ", ".join(f"{value:.2f}" for value in values).replace("-", "−")
+    return f"{min(values):.2f} to {max(values):.2f}, {len(values)} of them".replace("-", "−")
 
 
 def _score_names() -> list[str]:

@@ -232,22 +232,30 @@
 
     lambda(element, panel) {
       const deepest = Math.max(...panel.depths);
-      const rows = panel.values.map((row) => upTo(deepest).map((k) => row[k - 1] ?? null));
       const ramp = RAMP.map(akgnn.colour);
+      const cells = panel.values.flatMap((row, place) => row.map((value, k) => ({ value, place, k })));
+      // Squares are shapes; marks that nobody sees stand on them for the pointer.
       akgnn.draw(element, [{
-        type: "heatmap", x: upTo(deepest), y: panel.depths.map(String), z: rows, zmin: 1, zmax: 3,
-        colorscale: ramp.map((colour, k) => [k / 4, colour]),
-        showscale: false, xgap: 2, ygap: 2, hoverongaps: false,
-        hovertemplate: "K = %{y}, layer %{x}: λ = %{z:.2f}<extra></extra>",
+        x: cells.map(({ k }) => k + 1), y: cells.map(({ place }) => place), mode: "markers",
+        marker: { size: 20, opacity: 0 },
+        customdata: cells.map(({ value, place }) => [panel.depths[place], value]),
+        hovertemplate: "K = %{customdata[0]}, layer %{x}: λ = %{customdata[1]:.2f}<extra></extra>",
       }], akgnn.layout({
         hovermode: "closest",
-        xaxis: { title: { text: "layer" }, dtick: 1, showgrid: false },
-        yaxis: { title: { text: "layers K" }, type: "category", showgrid: false, autorange: "reversed" },
-        annotations: panel.values.flatMap((row, place) => row.map((value, k) => ({
+        xaxis: { title: { text: "layer" }, dtick: 1, showgrid: false, range: [0.5, deepest + 0.5] },
+        yaxis: {
+          title: { text: "layers K" }, showgrid: false, range: [panel.depths.length - 0.5, -0.5],
+          tickvals: panel.depths.map((_, place) => place), ticktext: panel.depths.map(String),
+        },
+        shapes: cells.map(({ value, place, k }) => ({
+          type: "rect", x0: k + 0.52, x1: k + 1.48, y0: place - 0.46, y1: place + 0.46,
+          line: { width: 0 }, fillcolor: `rgb(${colourAt(ramp, (value - 1) / 2).join(",")})`,
+        })),
+        annotations: cells.map(({ value, place, k }) => ({
           x: k + 1, y: place, text: value.toFixed(2),
           showarrow: false,
-          font: { size: deepest > 6 ? 10 : 11, color: inkOn(ramp, (value - 1) / 2) },
-        }))),
+          font: { size: deepest > 6 ? 10 : 11, color: inkOn(colourAt(ramp, (value - 1) / 2)) },
+        })),
       }));
     },
   };
@@ -336,12 +344,17 @@
 
   const RAMP = ["ramp-low", "ramp-lower", "ramp-mid", "ramp-higher", "ramp-high"];
 
-  // Black or white, whichever reads better on the ramp's colour at a place from 0 to 1.
-  function inkOn(ramp, place) {
+  // The ramp's colour at a place from 0 to 1, as red, green and blue.
+  function colourAt(ramp, place) {
     const at = Math.min(1, Math.max(0, place)) * (ramp.length - 1);
     const below = Math.min(Math.floor(at), ramp.length - 2);
     const [low, high] = [ramp[below], ramp[below + 1]].map((c) => c.match(/[\d.]+/g).map(Number));
-    const linear = [0, 1, 2].map((k) => ((low[k] + (at - below) * (high[k] - low[k])) / 255) ** 2.2);
+    return [0, 1, 2].map((k) => Math.round(low[k] + (at - below) * (high[k] - low[k])));
+  }
+
+  // Black or white, whichever reads better on a colour.
+  function inkOn(colour) {
+    const linear = colour.map((part) => (part / 255) ** 2.2);
     const luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
     return luminance > 0.18 ? "#000000" : "#ffffff";
   }
