@@ -57,7 +57,7 @@ def numbers(values: Sequence[float], digits: int = 2) -> str:
 def print_run(run: "Run", device: str, verdict: "Verdict | None" = None) -> None:
     """Print one run for people."""
     from akgnn.report.words import ensemble_words
-    from akgnn.training.metrics import METRICS
+    from akgnn.training.metrics import METRICS, interval_words
 
     result, settings = run.result, run.plan.run
     _print_data(run)
@@ -65,9 +65,11 @@ def print_run(run: "Run", device: str, verdict: "Verdict | None" = None) -> None
         f"{settings.model} ({settings.preset}), {settings.seeds}, "
         f"{result.seconds:.1f} s on {device}"
     )
+    interval = interval_words(result.test_accuracy, result.num_test)
+    print(f"  test accuracy   {result.test_accuracy:.1f} %{f'   ({interval})' * bool(interval)}")
     print(
-        f"  test accuracy   {result.test_accuracy:.1f} %   (balanced "
-        f"{result.test_balanced_accuracy:.1f} %, macro F1 {result.test_macro_f1:.1f} %)"
+        f"  test balanced   {result.test_balanced_accuracy:.1f} %   "
+        f"(macro F1 {result.test_macro_f1:.1f} %)"
     )
     print(
         f"  test log loss   {result.test_log_loss:.3f}    "
@@ -130,6 +132,8 @@ def print_seeds(runs: Sequence["Run"], verdict: "Verdict | None" = None) -> None
         f"{summary['std']:.2f} % over {len(runs)} seeds, "
         f"95 % interval of the mean {low:.2f} to {high:.2f}"
     )
+    for line in _test_nodes(runs, summary["mean"]):
+        print(line)
     if verdict is not None:
         print(f"most frequent class: {_most_frequent(verdict)}")
     if len(runs[0].facts.class_names) == 2:
@@ -139,6 +143,15 @@ def print_seeds(runs: Sequence["Run"], verdict: "Verdict | None" = None) -> None
             f"test ROC-AUC {roc_auc.mean:.2f} ± {roc_auc.std:.2f} %, "
             f"95 % interval of the mean {low:.2f} to {high:.2f}"
         )
+
+
+def _test_nodes(runs: Sequence["Run"], mean: float) -> list[str]:
+    """What the number of test nodes leaves open, where all runs have the same."""
+    from akgnn.training.metrics import interval_words
+
+    nodes, splits = runs[0].result.num_test, {run.facts.split for run in runs}
+    interval = interval_words(mean, nodes) if len(splits) == 1 else ""
+    return [f"the test nodes alone leave it open: {interval}"] if interval else []
 
 
 def seeds_summary(runs: Sequence["Run"]) -> dict[str, Any]:
