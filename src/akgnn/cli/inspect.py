@@ -128,11 +128,11 @@ def _print_kernels(kernels: Sequence["LearnedKernel"], frequencies: Sequence[flo
     rows = [
         [
             kernel.position.text.removeprefix("layer "),
-            f"{kernel.scalar:.3f}",
-            "–" if kernel.neighbour_share is None else f"{kernel.neighbour_share:.2f}",
-            f"{kernel.all_pass:.3f}",
-            f"{kernel.low_pass:.3f}",
-            *(f"{value:.2f}" for value in kernel.response),
+            number(kernel.scalar, 3),
+            number(kernel.neighbour_share, 2),
+            number(kernel.all_pass, 3),
+            number(kernel.low_pass, 3),
+            *(number(value, 2) for value in kernel.response),
         ]
         for kernel in kernels
     ]
@@ -156,7 +156,7 @@ def _print_groups(layers: Sequence[Sequence["LearnedKernel"]]) -> None:
 
 def _span(values: Sequence[float], digits: int) -> str:
     """A value, or from where to where several go; a dash without any."""
-    texts = [f"{value:.{digits}f}" for value in sorted(values)]
+    texts = [number(value, digits) for value in sorted(values)]
     return " to ".join(dict.fromkeys((texts[0], texts[-1]))) if texts else "–"
 
 
@@ -178,7 +178,7 @@ _SCALARS = {
     "λ": "λ = 2 weighs a node as one of its neighbours (GCN). Higher keeps more of the node's\n"
     "own signal, lower averages more.",
     "τ": "τ = 0 keeps a node's own signal; above 0 neighbours are added to it, below 0 they are\n"
-    "subtracted, and at 1 or -1 they weigh together as much as the node itself.",
+    "subtracted, and at 1 or −1 they weigh together as much as the node itself.",
 }
 
 
@@ -188,7 +188,7 @@ def _explained(kernels: Sequence["LearnedKernel"]) -> str:
 
     scalar = _SCALARS.get(kernels[0].symbol, "")
     share = (
-        "Neighbours: their share of a node's new signal, from -1 (subtracted, nothing else)\n"
+        "Neighbours: their share of a node's new signal, from −1 (subtracted, nothing else)\n"
         "through 0 (ignored) to 1 (their plain average)."
     )
     response = (

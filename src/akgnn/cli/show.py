@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from akgnn.files import json_text
+from akgnn.report.values import number
 
 if TYPE_CHECKING:
     from akgnn.runs.choice import Choice
@@ -51,7 +52,7 @@ def data_line(name: str, facts: "DataFacts") -> str:
 
 def numbers(values: Sequence[float], digits: int = 2) -> str:
     """Numbers in a row, such as λ of every layer."""
-    return "  ".join(f"{value:.{digits}f}" for value in values)
+    return "  ".join(number(value, digits) for value in values)
 
 
 def print_run(run: "Run", device: str, verdict: "Verdict | None" = None) -> None:

@@ -5,8 +5,11 @@ from collections.abc import Mapping
 
 
 def number(value: float | None, digits: int = 1) -> str:
-    """A number, or a dash where there is none."""
-    return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
+    """A number with a true minus, or a dash where there is none."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    # Adding 0 turns -0 into 0.
+    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
 
 
 def signed(value: float | None, digits: int = 1) -> str:

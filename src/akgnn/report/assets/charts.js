@@ -121,11 +121,20 @@
       akgnn.draw(element, [{
         x: panel.sure, y: panel.right, mode: "markers", cliponaxis: false,
         marker: {
-          color: akgnn.colour("series-1"), opacity: 1, line: { width: 0 },
+          color: akgnn.colour("series-1"), opacity: 1,
+          symbol: panel.count.map((count) => (count < 5 ? "circle-open" : "circle")),
+          line: { width: panel.count.map((count) => (count < 5 ? 1.5 : 0)) },
           size: panel.count.map((count) => 5 + 17 * Math.sqrt(count / most)),
         },
-        customdata: panel.count,
-        hovertemplate: "%{customdata} nodes<br>sure %{x:.0f} %<br>right %{y:.0f} %<extra></extra>",
+        error_y: {
+          type: "data", symmetric: false, width: 3, thickness: 1.5,
+          color: akgnn.colour("series-1"),
+          array: panel.high.map((high, k) => high - panel.right[k]),
+          arrayminus: panel.low.map((low, k) => panel.right[k] - low),
+        },
+        customdata: panel.count.map((count, k) => [count, panel.low[k], panel.high[k]]),
+        hovertemplate: "%{customdata[0]} nodes<br>sure %{x:.0f} %<br>"
+          + "right %{y:.0f} % (%{customdata[1]:.0f} to %{customdata[2]:.0f})<extra></extra>",
       }], akgnn.layout({
         hovermode: "closest",
         margin: { l: 44, r: 16, t: 16, b: 40 },
