@@ -48,7 +48,7 @@ def files(
     html.write(run_page(signed_run), folder / "signed.html")
     html.write(experiments_page(homophily_results, [homophily_file]), folder / "homophily.html")
     html.write(experiments_page(varied_results, [varied_file]), folder / "varied.html")
-    html.write(tuning_page(some_search()), folder / "tuning.html")
+    html.write(tuning_page(some_search(), "akgnn train --config best.toml"), folder / "tuning.html")
     return folder
 
 
@@ -334,6 +334,38 @@ def test_curves_of_speed_have_logarithmic_axes_with_round_ticks(visit):
         assert layout["yaxis"]["ticktext"] == ["10", "20"]
         assert names == ["akgnn", "PyG scatter"]
         assert len(set(colours)) == 2
+
+
+def test_marks_of_trials_are_as_strong_as_their_key_and_log_ticks_are_plain(visit):
+    page = visit("tuning")
+    rate, ticks = page.evaluate(
+        "(() => { const chart = document.querySelector('[data-figure=settings]');"
+        "return [chart.data[0].marker, chart.layout.xaxis.ticktext]; })()"
+    )
+    assert rate["opacity"] == 1
+    assert ticks == ["0.002", "0.005", "0.01", "0.02", "0.05", "0.1"]
+
+
+def test_trials_run_through_all_settings(visit):
+    page = visit("tuning", width=390)
+    chart = page.locator("[data-figure=parallel]")
+    other, _, best = chart.evaluate("chart => chart.data.map((trace) => trace.x)")
+    assert other.count(None) == 2
+    assert best == [*page.evaluate("akgnn.data.figures.parallel.panels[0].trials[0].at"), None]
+    names = chart.locator(".yaxislayer-above .ytick").all_text_contents()
+    assert sorted(names) == ["learning_rate", "num_layers", "readout", "validation accuracy"]
+
+
+def test_the_command_is_copied_or_selected(visit):
+    page = visit("tuning")
+    copying = "() => {{ navigator.clipboard.writeText = async (text) => {{ {} }}; }}"
+    page.evaluate(copying.format("window.copied = text;"))
+    page.get_by_role("button", name="Copy").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    assert page.evaluate("window.copied") == "akgnn train --config best.toml"
+    page.evaluate(copying.format("throw new Error();"))
+    page.get_by_role("button", name="Copied").click()
+    page.wait_for_function("String(getSelection()) === 'akgnn train --config best.toml'")
 
 
 def test_values_over_homophily_are_shown_on_hover(visit):
