@@ -58,9 +58,9 @@ def test_a_share_that_never_moves_is_a_sentence(signed_run, tmp_path):
         content["history"]["neighbour_share"] = [[0.5, -0.25, 0.5]] * len(shares)
 
     page = run_page(damaged(signed_run, tmp_path, hold))
-    assert page.drawn["figures"]["share"]["panels"] == []
+    assert page.drawn["figures"]["share"]["panels"] == [{}]
     text = render(page)
-    assert "it hardly moved in any layer and stayed between −0.25 and 0.50." in text
+    assert "All 3 layers stay between −0.25 and 0.50 throughout: there is nothing to draw." in text
     assert 'data-figure="share"' not in text
     assert 'href="#share"' in text
 

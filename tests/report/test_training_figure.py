@@ -45,6 +45,15 @@ def history_of(shares, start=()):
     return History(scores, scores, scores, scores, [[]] * len(shares), shares, list(start))
 
 
+def test_shares_that_never_move_are_a_sentence(spec):
+    panel, *_ = panels_of(spec, lambda seed: history_of(3 * [[0.5, 0.5, -0.5, -0.5]]))
+    assert panel.drawn == {}
+    assert panel.summary.startswith("All 2 layers stay between −0.50 and 0.50 throughout")
+    # The means stay and the runs part.
+    (moving, *_) = panels_of(spec, lambda seed: history_of([4 * [0.0], 4 * [(-1) ** seed / 2]]))
+    assert moving.drawn["rows"][0]["mean"] == [0, 0]
+
+
 def test_a_line_for_each_layer_that_is_the_mean_of_its_groups(spec):
     def history(seed):
         return history_of([[0.1 + seed / 10, 0.3 + seed / 10, -0.5, -0.5], [0.4, 0.6, 0.0, -1.0]])

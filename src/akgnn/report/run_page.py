@@ -13,10 +13,10 @@ from akgnn.models.scalars import Position, by_layer, positions_of
 from akgnn.report.figures import Figure
 from akgnn.report.html import Page
 from akgnn.report.kernels import LearnedKernels, learned_kernels
-from akgnn.report.panels import Panel
+from akgnn.report.panels import Panel, still_words
 from akgnn.report.reliability_figure import reliability_figure
 from akgnn.report.response import Response, kind_of, readout_of, spectrum_with_note
-from akgnn.report.values import count, number
+from akgnn.report.values import number
 from akgnn.report.words import (
     FREQUENCIES_EXPLAINED,
     THRESHOLDS,
@@ -29,8 +29,6 @@ from akgnn.training.metrics import interval_words
 _LISTED = 12
 # Where there are more layers, the bands of their groups would cover one another.
 _MOST_BANDS = 6
-# λ or a share that moves by less than this over all epochs is a level line.
-_STILL = 0.02
 
 
 def run_page(folder: Path, data_root: Path | None = None) -> Page:
@@ -80,19 +78,9 @@ def _figures(run: Run) -> tuple[Figure, ...]:
 
 
 def _kernel_figure(run: Run, name: str, what: str, epochs: list[list[float]]) -> Figure:
-    """λ or share by epoch; where none of them moves, a sentence in place of level lines."""
-    title, about = f"{what} by epoch", _KERNELS[name]
-    moved = max(max(column) - min(column) for column in zip(*epochs, strict=True))
-    if moved < _STILL:
-        values = [value for row in epochs for value in row]
-        levels = dict.fromkeys(number(value, 2) for value in (min(values), max(values)))
-        still = (
-            f"There is nothing to draw: over {count(len(epochs), 'epoch')} it hardly moved in any "
-            f"layer and stayed {'at' if len(levels) == 1 else 'between'} {' and '.join(levels)}."
-        )
-        return Figure(name, f"run-{name}", title, f"{about} {still}", ())
     panel = _kernel_panel(run, what, epochs)
-    return Figure(name, f"run-{name}", title, about + _groups_note(panel), (panel,))
+    about = _KERNELS[name] + _groups_note(panel)
+    return Figure(name, f"run-{name}", f"{what} by epoch", about, (panel,))
 
 
 _LOSS = (
@@ -139,12 +127,16 @@ def _kernel_panel(run: Run, what: str, epochs: list[list[float]]) -> Panel:
     groups = max(map(len, names.values()))
     whose = f"layers, mean and range of their {groups} groups," if groups > 1 else "layers"
     banded = layers if groups > 1 and len(names) <= _MOST_BANDS else []
+    still = still_words(list(zip(*epochs, strict=True)), len(names))
     return Panel(
         title="",
-        summary=f"{what} of the {whose} at epoch {best}, which validation chose: {chosen}.",
+        summary=still
+        or f"{what} of the {whose} at epoch {best}, which validation chose: {chosen}.",
         columns=("epoch", *names),
         rows=[(f"{k + 1}", *map(_with_range, rows[k])) for k in _listed(run)],
-        drawn={
+        drawn={}
+        if still
+        else {
             "layers": [_short(map(fmean, layer)) for layer in layers],
             "low": [_short(map(min, layer)) for layer in banded],
             "high": [_short(map(max, layer)) for layer in banded],
@@ -164,7 +156,7 @@ def _with_range(values: Sequence[float]) -> str:
 
 def _groups_note(panel: Panel) -> str:
     """How lines of several groups of channels are to be read; empty where layers have one each."""
-    groups = panel.drawn["groups"]
+    groups = panel.drawn.get("groups", 1)
     if groups == 1:
         return ""
     bands = ", and bands run from the lowest to the highest" if panel.drawn["low"] else ""
