@@ -66,19 +66,22 @@ def test_a_line_for_each_layer_that_is_the_mean_of_its_groups(spec):
     assert (first["x"], first["mean"]) == ([1, 2], [0.25, 0.5])
     assert first["std"] == [pytest.approx(0.071, abs=1e-3), 0.0]
     assert second["mean"] == [-0.5, -0.5]
-    assert panel.rows[0] == ("1", "0.25 ± 0.07", "-0.50 ± 0.00")
-    assert "2 epochs of 2 runs: layer 1 from 0.25 to 0.50; layer 2 from -0.50" in panel.summary
+    assert panel.rows[0] == ("1", "0.25 ± 0.07", "−0.50 ± 0.00")
+    assert "2 epochs of 2 runs: layer 1 from 0.25 to 0.50; layer 2 from −0.50" in panel.summary
 
 
 def test_of_several_starts_the_one_that_was_kept(spec):
     starts = tuple(RestartResult(name, 1, 0.5, 80.0, name == "b") for name in "ab")
-    rows = [[0.1] * 4, [0.7] * 4]
-    (panel,) = panels_of(spec, lambda seed: history_of(rows, start=[0, 1]), starts)
-    assert panel.drawn["rows"][0]["mean"] == [0.7]
+    rows = [[0.1] * 4, [0.7] * 4, [0.8] * 4]
+    (panel,) = panels_of(spec, lambda seed: history_of(rows, start=[0, 1, 1]), starts)
+    assert panel.drawn["rows"][0]["mean"] == [0.7, 0.8]
 
 
 def test_a_curve_ends_where_fewer_than_half_of_the_runs_train(spec):
-    (panel,) = panels_of(spec, lambda seed: history_of([[0.1] * 4] * (3 + 40 * seed)))
+    def history(seed):
+        return history_of([[epoch / 100] * 4 for epoch in range(3 + 40 * seed)])
+
+    (panel,) = panels_of(spec, history)
     assert panel.drawn["rows"][0]["x"][-1] == 43
     assert len(panel.rows) <= 25
 

@@ -17,7 +17,7 @@ from akgnn.report.panels import (
     groups_of,
     still_words,
 )
-from akgnn.report.values import count, spread
+from akgnn.report.values import count, number, spread
 
 # So many epochs are drawn, evenly from the first to the last.
 _DRAWN = 25
@@ -42,7 +42,7 @@ def _panel(group: Group) -> Panel | None:
         for k, name in enumerate(layers)
     }
     told = [
-        f"{name} from {found[1].mean:.2f} to {found[last].mean:.2f}"
+        f"{name} from {number(found[1].mean, 2)} to {number(found[last].mean, 2)}"
         for name, found in means.items()
     ]
     drawn: list[dict[str, Any]] = [
