@@ -221,10 +221,10 @@ def test_a_signed_kernel_shows_its_start_tau_and_shares():
     shown = make((), (0.5, -0.25), restarts, kernel="signed")
     assert kernel_lines(shown) == [
         ("start", "1; best of 2 by validation"),
-        ("τ per layer", "1.00  -0.33"),
-        ("neighbours", "0.50  -0.25"),
+        ("τ per layer", "1.00  −0.33"),
+        ("neighbours", "0.50  −0.25"),
     ]
-    assert kernel_columns([shown]) == {"start": ["1"], "τ per layer": ["1.00  -0.33"]}
+    assert kernel_columns([shown]) == {"start": ["1"], "τ per layer": ["1.00  −0.33"]}
 
 
 def test_directions_and_groups_have_a_line_each():
@@ -233,9 +233,9 @@ def test_directions_and_groups_have_a_line_each():
     # Of the first layer a quarter is left of the node itself, of the second a half.
     assert kernel_lines(shown) == [
         ("τ, in", "1.00  0.00"),
-        ("τ, out", "-2.00  1.00"),
+        ("τ, out", "−2.00  1.00"),
         ("neighbours, in", "0.25  0.00"),
-        ("neighbours, out", "-0.50  0.50"),
+        ("neighbours, out", "−0.50  0.50"),
     ]
     # A table of several runs has no room for them.
     assert kernel_columns([shown]) == {}

@@ -329,7 +329,8 @@ def _by_strand(run: "Run", name: str, values: Sequence[float]) -> list[tuple[str
         return [(f"{name} per layer", numbers(values))] if values else []
     strands = by_strand(positions, values)
     if len(strands) > _MOST_LINES:
-        return [(name, f"{min(values):.2f} to {max(values):.2f}, {len(strands)} a layer")]
+        span = f"{number(min(values), 2)} to {number(max(values), 2)}"
+        return [(name, f"{span}, {len(strands)} a layer")]
     if len(strands) == 1:
         only = name if name == "neighbours" else f"{name} per layer"
         return [(only, numbers(values))]
