@@ -7,7 +7,7 @@ only the scripts that are part of the page, by their hashes, and load nothing.
 import base64
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,7 +33,8 @@ class Page:
     """A page before it is HTML.
 
     The template is shown the variables `shown`, beside figures and responses; `counts` says in a
-    few numbers what is on the page, `warnings` what whoever made it should know.
+    few numbers what is on the page, `warnings` what whoever made it should know. `scripts` and
+    `styles` name assets that not every page has, and `more_drawn` is what these scripts need.
     """
 
     title: str
@@ -43,6 +44,9 @@ class Page:
     responses: "tuple[Response, ...]"
     counts: Mapping[str, Any]
     warnings: tuple[str, ...] = ()
+    more_drawn: Mapping[str, Any] = field(default_factory=dict)
+    scripts: tuple[str, ...] = ()
+    styles: tuple[str, ...] = ()
 
     @property
     def drawn(self) -> dict[str, Any]:
@@ -53,6 +57,7 @@ class Page:
                 for figure in self.figures
             },
             "responses": [response.drawn() for response in self.responses],
+            **self.more_drawn,
         }
 
 
@@ -90,7 +95,7 @@ def render(page: Page) -> str:
     from markupsafe import Markup
     from plotly.offline import get_plotlyjs
 
-    early, scripts = asset("early.js"), [get_plotlyjs(), *map(asset, _SCRIPTS)]
+    early, scripts = asset("early.js"), [get_plotlyjs(), *map(asset, (*_SCRIPTS, *page.scripts))]
     template = environment().get_template(page.template)
     return template.render(
         **page.shown,
@@ -99,7 +104,7 @@ def render(page: Page) -> str:
         title=page.title,
         version=__version__,
         policy=_policy([early, *scripts]),
-        style=Markup(asset("page.css")),
+        style=Markup("\n".join(map(asset, ("page.css", *page.styles)))),
         early=Markup(early),
         scripts=[Markup(script) for script in scripts],
         drawn=Markup(json_for_html(page.drawn)),

@@ -10,6 +10,7 @@ from akgnn.data.node_data import NodeData
 from akgnn.errors import CheckpointError
 from akgnn.explain.insight import ReliabilityBin, insight_of
 from akgnn.models.scalars import Position, by_layer, positions_of
+from akgnn.report.atlas import atlas_of
 from akgnn.report.figures import Figure
 from akgnn.report.html import Page
 from akgnn.report.kernels import LearnedKernels, learned_kernels
@@ -40,6 +41,7 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
     insight = insight_of(model, data, calibration=run.result.calibration)
     learned = learned_kernels(run, model, data)
     reliability = reliability_figure(insight.reliability)
+    atlas = atlas_of(run, model, data, insight.suspects)
     settings = run.plan.run
     shown: dict[str, Any] = {
         "run": run,
@@ -54,6 +56,7 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
         "versions": run.versions,
         "learned": learned,
         "thresholds": THRESHOLDS,
+        "atlas": atlas,
     }
     return Page(
         f"{settings.model} on {shown['graph']}, {settings.seeds}",
@@ -62,6 +65,9 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
         figures=(*_figures(run), *([reliability] if insight.num_test else [])),
         responses=_responses(run, learned, data),
         counts={name: getattr(settings, name) for name in ("dataset", "model", "seed")},
+        more_drawn={"atlas": atlas.drawn},
+        scripts=("atlas-model.js", "atlas-map.js", "atlas.js"),
+        styles=("atlas.css",),
     )
 
 
