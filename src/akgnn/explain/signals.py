@@ -10,6 +10,7 @@ energy, by which over-smoothing is measured. Nodes without edges have no frequen
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,20 +84,37 @@ def high_frequency_share(graph: Graph, x: Tensor | CSR, nodes: Tensor | None = N
         x: A signal, dense or sparse, one row a node, or one row for each of `nodes`.
         nodes: Take these nodes and the edges between them; all nodes if not given.
     """
+    return high_frequency_shares(graph, [x], nodes)[0]
+
+
+def high_frequency_shares(
+    graph: Graph, signals: Sequence[Tensor | CSR], nodes: Tensor | None = None
+) -> list[EnergyShare]:
+    """The share of each of several signals, as `high_frequency_share`; the graph is read once."""
     nothing = EnergyShare(math.nan, math.nan, 0)
     if graph.has_negative_weights:
-        return nothing
+        return [nothing for _ in signals]
     matrix = adjacency_of(graph)
-    if nodes is not None:
+    if nodes is not None and len(nodes) < graph.num_nodes:
         chosen = nodes.cpu().numpy()
         matrix = matrix[chosen][:, chosen]
     linked = np.flatnonzero(matrix.sum(1) > 0)
     if not len(linked):
-        return nothing
-    matrix, values = normalised(matrix[linked][:, linked]), _as_array(x)[linked]
+        return [nothing for _ in signals]
+    if len(linked) < matrix.shape[0]:
+        matrix = matrix[linked][:, linked]
+    matrix = normalised(matrix)
+    return [_energy_share(matrix, _as_array(x), linked) for x in signals]
+
+
+def _energy_share(
+    matrix: "sparse.csr_array[np.float64]", values: Any, linked: NDArray[np.intp]
+) -> EnergyShare:
+    """The share of a signal on the linked nodes, whose D^-1/2 A D^-1/2 is given."""
+    values = values[linked] if len(linked) < values.shape[0] else values
     energy = float((values * values).sum())
     if energy == 0:
-        return nothing
+        return EnergyShare(math.nan, math.nan, 0)
     along_edges = 0.0
     for start in range(0, len(linked), _ROWS):
         rows = slice(start, start + _ROWS)

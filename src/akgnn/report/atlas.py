@@ -19,7 +19,6 @@ from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.report.chain import Chain, chain_of
 from akgnn.report.layout import layout_of, shown_features
 from akgnn.runs.run import Run
-from akgnn.training.fit import predict_logits
 
 MOST_NODES = 20_000
 """Graphs of more nodes are shown by a sample."""
@@ -52,16 +51,19 @@ class Atlas:
     has_edges: bool
 
 
-def atlas_of(run: Run, model: nn.Module, data: NodeData, suspects: Sequence[Suspect]) -> Atlas:
+def atlas_of(
+    run: Run, model: nn.Module, data: NodeData, logits: Tensor, suspects: Sequence[Suspect]
+) -> Atlas:
     """The atlas of a finished run.
 
     Args:
         run: The run; its folder keeps the layout of the map.
         model: In evaluation mode.
         data: The data that it was trained on.
+        logits: Its class scores of all nodes.
         suspects: The labels that it doubts.
     """
-    total, logits = data.graph.num_nodes, predict_logits(model, data)
+    total = data.graph.num_nodes
     marked = [suspect.node for suspect in suspects]
     nodes, centres = sample_of(data.graph, marked)
     is_whole = len(nodes) == total

@@ -1,9 +1,9 @@
 """A trained AKGNN as the numbers with which a page can run it.
 
 After its shared transform AKGNN is linear up to the classifier, so what has to be in the page is
-the signal that enters the layers, the graph, one scalar a layer and group, and the classifier. Where
-the readout is a weighted sum of signals and layers have one scalar each, the first matrix of the
-classifier goes in front of the layers, which leaves fewer channels:
+the signal that enters the layers, the graph, one scalar a layer and group, and the classifier.
+Where the readout is a weighted sum of signals and layers have one scalar each, the first matrix of
+the classifier goes in front of the layers, which leaves fewer channels:
 
     READOUT(H^(1), …, H^(K)) W = READOUT(H^(1) W, …, H^(K) W),   H^(k) W = A*_k (H^(k-1) W)
 """

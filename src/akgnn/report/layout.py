@@ -32,7 +32,7 @@ _VERSION = 1
 _CHANNELS = 16
 _NEIGHBOURS = 15
 # Attraction is this many times as strong in the first part of the steps: clusters form early.
-_EARLY, _LATE = 12.0, 1.0
+_EARLY = 12.0
 _STEPS, _EARLY_STEPS = 400, 120
 _CELLS = 192
 _BLOCK = 1024
@@ -105,10 +105,12 @@ def _embedded(x: Array, seed: int) -> Array:
     pairs, push = _attraction(x), _Repulsion()
     start = np.pad(x, ((0, 0), (0, max(0, 2 - x.shape[1]))))[:, :2]
     points = 1e-2 * start / max(float(start.std()), 1e-12) + 1e-4 * noise
+    # Later too for many nodes, which would fill the map from side to side.
+    late = float(np.clip(1 + 1.5 * math.log10(nodes / 2500), 1, 4))
     speed, gain = np.zeros_like(points), np.ones_like(points)
     for step in range(_STEPS):
         early = step < _EARLY_STEPS
-        strength = _EARLY if early else _LATE
+        strength = _EARLY if early else late
         force = strength * _pull(pairs, points) + push(points)
         # A direction that stays gets longer steps, one that turns shorter ones.
         same = (force > 0) == (speed > 0)
@@ -158,7 +160,8 @@ class _Repulsion:
     """
 
     def __init__(self) -> None:
-        self._width, self._kernels = 0.0, np.zeros(0)
+        self._width = 0.0
+        self._kernels: NDArray[np.complexfloating] = np.zeros(0, dtype=np.complex64)
         self._size = fft.next_fast_len(2 * _CELLS, real=True)
 
     def __call__(self, points: Array) -> Array:

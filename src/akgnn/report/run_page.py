@@ -25,6 +25,7 @@ from akgnn.report.words import (
     signal_words,
 )
 from akgnn.runs.run import Run, load_run
+from akgnn.training.fit import predict_logits
 
 _LISTED = 12
 # Where there are more layers, the bands of their groups would cover one another.
@@ -38,10 +39,11 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
     if not 1 <= run.result.best_epoch <= len(run.result.history):
         raise CheckpointError(f"The record in {folder} is damaged: its epochs do not fit together.")
     data = run.data(data_root)
-    insight = insight_of(model, data, calibration=run.result.calibration)
+    logits = predict_logits(model, data)
+    insight = insight_of(model, data, calibration=run.result.calibration, logits=logits)
     learned = learned_kernels(run, model, data)
     reliability = reliability_figure(insight.reliability)
-    atlas = atlas_of(run, model, data, insight.suspects)
+    atlas = atlas_of(run, model, data, logits, insight.suspects)
     settings = run.plan.run
     shown: dict[str, Any] = {
         "run": run,

@@ -75,6 +75,16 @@ akgnn.network = (chain, graph, calibration) => {
     }
   }
 
+  // y = x W + b.
+  function multiply(x, size, weight, bias, y) {
+    const wide = bias.length;
+    for (let c = 0; c < wide; c += 1) y[c] = bias[c];
+    for (let k = 0, at = 0; k < size; k += 1, at += wide) {
+      const value = x[k];
+      if (value !== 0) for (let c = 0; c < wide; c += 1) y[c] += value * weight[at + c];
+    }
+  }
+
   // What comes after the readout, for the first `rows` nodes.
   function classify(mixed, rows) {
     const logits = new Float32Array(rows * classes);
@@ -85,21 +95,17 @@ akgnn.network = (chain, graph, calibration) => {
     for (let i = 0; i < rows; i += 1) {
       let size = readWidth;
       for (let k = 0; k < size; k += 1) x[k] = factor * mixed[i * readWidth + k];
-      chain.head.forEach(({ weight, bias }, number) => {
+      for (let number = 0; number < chain.head.length; number += 1) {
+        const { weight, bias } = chain.head[number];
         for (let k = 0; number > 0 && k < size; k += 1) if (x[k] < 0) x[k] *= slope;
-        const wide = bias.length;
         if (weight) {
-          for (let c = 0; c < wide; c += 1) y[c] = bias[c];
-          for (let k = 0; k < size; k += 1) {
-            const value = x[k];
-            if (value !== 0) for (let c = 0, at = k * wide; c < wide; c += 1) y[c] += value * weight[at + c];
-          }
+          multiply(x, size, weight, bias, y);
           [x, y] = [y, x];
         } else {
-          for (let c = 0; c < wide; c += 1) x[c] += bias[c];
+          for (let c = 0; c < bias.length; c += 1) x[c] += bias[c];
         }
-        size = wide;
-      });
+        size = bias.length;
+      }
       for (let c = 0; c < classes; c += 1) logits[i * classes + c] = x[c];
     }
     return logits;
