@@ -325,10 +325,13 @@
       chosen = i;
       byId("tip").hidden = true;
       draw();
+      isAsked = true;
       explain(0);
     }
 
     let explaining = 0;
+    // Whether somebody chose the node just now, and so is to hear of it.
+    let isAsked = false;
     function explain(wait) {
       work += 1;
       clearTimeout(explaining);
@@ -388,7 +391,8 @@
         if (around.length > effects.length) box.append(element("p", `Of ${around.length} neighbours, the ${effects.length} with the fewest neighbours of their own were looked at.`, { class: "quiet small" }));
         box.append(listed(effects, isDone));
       }
-      if (!why || isDone) {
+      if (isAsked && (!why || isDone || !effects.length)) {
+        isAsked = false;
         const first = isDone ? ` ${nameOf(effects[0].node)} ${says(effects[0].effect)} it most, ${signed(effects[0].effect, 2)}.` : "";
         say(`Node ${nameOf(node)}: ${classes[top]}, ${percent(sure)}. ${around.length} neighbours.${first}`, 200);
       }
@@ -632,7 +636,8 @@
     new ResizeObserver(redraw).observe(canvas);
     // For tests, and for whoever opens the console.
     return {
-      graph, network, learnedScalars, set, choose,
+      graph, network, learnedScalars, role, set, choose,
+      get chosen() { return chosen; },
       get scalars() { return scalars; },
       get predicted() { return result.predicted; },
       probabilities: (values) => {
