@@ -34,7 +34,8 @@ _NEIGHBOURS = 15
 # Attraction is this many times as strong in the first part of the steps: clusters form early.
 _EARLY = 12.0
 _STEPS, _EARLY_STEPS = 400, 120
-_CELLS = 192
+# The map grows with the root of the number of nodes, so cells stay about half a unit wide.
+_CELLS_A_ROOT, _FEWEST_CELLS, _MOST_CELLS = 4, 48, 192
 _BLOCK = 1024
 
 
@@ -102,7 +103,7 @@ def _embedded(x: Array, seed: int) -> Array:
     noise = random.standard_normal((nodes, 2)).astype(np.float32)
     if nodes < 4:
         return noise
-    pairs, push = _attraction(x), _Repulsion()
+    pairs, push = _attraction(x), _Repulsion(nodes)
     start = np.pad(x, ((0, 0), (0, max(0, 2 - x.shape[1]))))[:, :2]
     points = 1e-2 * start / max(float(start.std()), 1e-12) + 1e-4 * noise
     # Later too for many nodes, which would fill the map from side to side.
@@ -159,15 +160,17 @@ class _Repulsion:
     read off at the same corners.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, nodes: int) -> None:
+        cells = round(_CELLS_A_ROOT * math.sqrt(nodes))
+        self._cells = min(max(cells, _FEWEST_CELLS), _MOST_CELLS)
         self._width = 0.0
         self._kernels: NDArray[np.complexfloating] = np.zeros(0, dtype=np.complex64)
-        self._size = fft.next_fast_len(2 * _CELLS, real=True)
+        self._size = fft.next_fast_len(2 * self._cells, real=True)
 
     def __call__(self, points: Array) -> Array:
         low, size = points.min(0), self._size
         self._fit(float((points - low).max()))
-        place = (points - low) / (self._width / (_CELLS - 2))
+        place = (points - low) / (self._width / (self._cells - 2))
         cell = place.astype(np.int64)
         x, y = (place - cell).T
         corners = cell[:, 0] * size + cell[:, 1] + np.array([[0], [1], [size], [size + 1]])
@@ -184,7 +187,7 @@ class _Repulsion:
         if width <= self._width <= 1.3 * width:
             return
         self._width = max(1.1 * width, 1e-6)
-        size, spacing = self._size, self._width / (_CELLS - 2)
+        size, spacing = self._size, self._width / (self._cells - 2)
         steps = np.arange(size, dtype=np.float32)
         steps = np.where(steps > size / 2, steps - size, steps) * np.float32(spacing)
         x, y = steps[:, None], steps[None, :]

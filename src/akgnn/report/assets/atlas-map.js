@@ -4,6 +4,8 @@ akgnn.map = (canvas, nodes) => {
   const { count, x, y, source, target } = nodes;
   const COLOURS = 8;
   const MOST_EDGES = 40000;
+  // Of more classes the names would cover the map.
+  const mostNames = 12;
   // A class has a colour and, from the ninth on, another shape.
   const SHAPES = [
     (path, px, py, r) => { path.moveTo(px + r, py); path.arc(px, py, r, 0, 2 * Math.PI); },
@@ -87,7 +89,7 @@ akgnn.map = (canvas, nodes) => {
     drawRings(pen, ring, isShown, r, classes);
     drawMarks(pen, marked, isShown, r);
     if (chosen >= 0) drawChosen(pen, chosen, around, r);
-    if (classes <= 12) drawNames(pen, predicted, isShown, names);
+    if (classes <= mostNames) drawNames(pen, predicted, isShown, names);
   }
 
   // A mistake has a ring in the colour of its label.
@@ -193,5 +195,5 @@ akgnn.map = (canvas, nodes) => {
   }
 
   const at = (i) => [px[i], py[i]];
-  return { place, draw, nodeAt, towards, zoomTo, move, at, view, colourOf, shapeOf };
+  return { place, draw, nodeAt, towards, zoomTo, move, at, view, colourOf, shapeOf, mostNames };
 };

@@ -206,7 +206,7 @@
       const validation = right(VALIDATION);
       if (validation.total) figure(list, data.total === count ? "validation accuracy" : "of validation nodes here", percent(validation.share), gap(VALIDATION));
       if (network) {
-        figure(list, "nodes change class", String(changed()));
+        figure(list, "nodes changed", String(changed()));
         figure(list, "one pass", `${result.milliseconds.toFixed(1)} ms`);
       } else {
         figure(list, "nodes on the map", count.toLocaleString("en"));
@@ -580,8 +580,8 @@
     function drawKey() {
       const list = byId("key");
       list.replaceChildren();
-      const entry = (name, paint) => {
-        const item = element("li");
+      const entry = (name, paint, attributes = {}) => {
+        const item = element("li", "", attributes);
         const image = element("canvas", "", { width: 36, height: 36, "aria-hidden": "true" });
         const pen = image.getContext("2d");
         pen.scale(2, 2);
@@ -595,7 +595,7 @@
         pen.fillStyle = map.colourOf(which);
         map.shapeOf(which)(pen, 9, 9, 5);
         pen.fill();
-      }));
+      }, classes.length <= map.mostNames ? { class: "named" } : {}));
       entry("mistake, ring in the colour of the label", (pen) => {
         pen.strokeStyle = map.colourOf(1);
         pen.fillStyle = map.colourOf(0);
