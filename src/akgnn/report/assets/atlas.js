@@ -401,8 +401,8 @@
     function aroundWords(node) {
       const counts = classes.map((name, k) => [name, arrays.around[node * classes.length + k]]).filter(([, n]) => n);
       const total = counts.reduce((sum, [, n]) => sum + n, 0);
-      const parts = counts.sort((a, b) => b[1] - a[1]).slice(0, 6).map(([name, n]) => `${n} ${name}`).join(", ");
-      return total ? `All its ${total} neighbours, by predicted class: ${parts}.` : "It has no neighbours: its own features decide.";
+      const parts = counts.sort((a, b) => b[1] - a[1]).slice(0, 6).map(([name, n]) => `${name} (${n})`).join(", ");
+      return total ? `All its ${total} neighbours by predicted class: ${parts}. On this map: ${graph.neighbours(node).length}.` : "It has no neighbours: its own features decide.";
     }
 
     function drawing(node, effects) {
