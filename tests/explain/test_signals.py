@@ -163,3 +163,14 @@ def test_only_labelled_nodes_count_for_labels():
     classes = torch.nn.functional.one_hot(y[known], data.num_classes)
     assert fewer.labels.share == pytest.approx(dense_share(data.graph, classes, known))
     assert fewer.features == signals_of(data).features
+
+
+def test_large_graphs_have_the_same_shares_in_single_precision(monkeypatch):
+    graph, x = random_graph(0, num_nodes=30), torch.randn(30, 4)
+    exact = high_frequency_share(graph, x)
+    monkeypatch.setattr("akgnn.explain.signals._MANY_ENTRIES", 0)
+    found = high_frequency_share(graph, x)
+    assert found.share == pytest.approx(exact.share, rel=1e-5)
+    assert found.share != exact.share
+    assert found.expected == pytest.approx(exact.expected, rel=1e-5)
+    assert found.num_nodes == exact.num_nodes

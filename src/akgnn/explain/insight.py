@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from akgnn.data.node_data import NodeData
 from akgnn.explain.nodes import NodeFacts, facts_of, neighbours_of
-from akgnn.explain.signals import Signals, high_frequency_share, signals_of
+from akgnn.explain.signals import Signals, high_frequency_shares, signals_of
 from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.training.calibration import UNCALIBRATED, Calibration
 from akgnn.training.ensemble import first_member
@@ -205,7 +205,12 @@ class Insight:
 
 @torch.no_grad()
 def insight_of(
-    model: nn.Module, data: NodeData, *, calibration: Calibration = UNCALIBRATED, top: int = 10
+    model: nn.Module,
+    data: NodeData,
+    *,
+    calibration: Calibration = UNCALIBRATED,
+    top: int = 10,
+    logits: Tensor | None = None,
 ) -> Insight:
     """Look at a trained model.
 
@@ -214,8 +219,10 @@ def insight_of(
         data: The data that it was trained on.
         calibration: How class scores become probabilities.
         top: How many doubtful labels to list of nodes held out, and of training nodes.
+        logits: Its class scores (`predict_logits`), where they are known already.
     """
-    logits = predict_logits(model, data)
+    if logits is None:
+        logits = predict_logits(model, data)
     probability, nodes = calibration.scaled(logits).softmax(1), data.split.test
     y = data.y[nodes]
     table = confusion_matrix(logits[nodes].argmax(1), y, data.num_classes)
@@ -235,4 +242,4 @@ def _smoothing(model: nn.Module, data: NodeData) -> tuple[float, ...]:
     if not isinstance(model, AdaptiveNetwork):
         return ()
     signals = model.signals(data.x, data.graph)
-    return tuple(high_frequency_share(data.graph, signal).share for signal in signals)
+    return tuple(energy.share for energy in high_frequency_shares(data.graph, signals))

@@ -7,7 +7,7 @@ only the scripts that are part of the page, by their hashes, and load nothing.
 import base64
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,7 +36,8 @@ class Page:
     """A page before it is HTML.
 
     The template is shown the variables `shown`, beside figures and responses; `counts` says in a
-    few numbers what is on the page, `warnings` what whoever made it should know.
+    few numbers what is on the page, `warnings` what whoever made it should know. `scripts` and
+    `styles` name assets that not every page has, and `more_drawn` is what these scripts need.
     """
 
     title: str
@@ -46,6 +47,9 @@ class Page:
     responses: "tuple[Response, ...]"
     counts: Mapping[str, Any]
     warnings: tuple[str, ...] = ()
+    more_drawn: Mapping[str, Any] = field(default_factory=dict)
+    scripts: tuple[str, ...] = ()
+    styles: tuple[str, ...] = ()
 
     @property
     def drawn(self) -> dict[str, Any]:
@@ -56,6 +60,7 @@ class Page:
                 for figure in self.figures
             },
             "responses": [response.drawn() for response in self.responses],
+            **self.more_drawn,
         }
 
 
@@ -94,7 +99,7 @@ def render(page: Page) -> str:
 
     has_charts = bool(page.figures or page.responses)
     names = [name for name in SCRIPTS if has_charts or name not in _FOR_CHARTS]
-    early, scripts = asset("early.js"), [asset(name) for name in names]
+    early, scripts = asset("early.js"), [asset(name) for name in (*names, *page.scripts)]
     template = environment().get_template(page.template)
     return template.render(
         **page.shown,
@@ -103,7 +108,7 @@ def render(page: Page) -> str:
         title=page.title,
         version=__version__,
         policy=_policy([early, *scripts]),
-        style=Markup(asset("page.css")),
+        style=Markup("\n".join(map(asset, ("page.css", *page.styles)))),
         early=Markup(early),
         scripts=[Markup(script) for script in scripts],
         drawn=Markup(json_for_html(page.drawn)),

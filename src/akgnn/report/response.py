@@ -25,6 +25,9 @@ Readout = Literal["mean", "mean-with-input", "last"]
 Kind = Literal["lambda", "tau", "beta"]
 # Up to here all eigenvalues are computed: 4000 nodes take some ten seconds on one core.
 MOST_NODES = 4000
+# Above so many entries a spectrum would take minutes. The trace of a matrix of n rows has from v
+# vectors an error of the size of 1 / √(n v), and this many moments still tell the bins apart.
+_MANY_ENTRIES, _FEW_MOMENTS = 2_000_000, 240
 # Odd, so that one bin has its middle at 1, where many graphs have most of their frequencies.
 _BINS = 81
 
@@ -170,8 +173,17 @@ def spectrum_of(graph: Graph, *, bins: int = _BINS, most_nodes: int = MOST_NODES
     matrix = sparse.csr_array(normalised(adjacency) + sparse.diags_array(isolated))
     edges = np.linspace(0, 2, bins + 1)
     is_exact = graph.num_nodes <= most_nodes
-    share = exact_shares(matrix, edges) if is_exact else estimated_shares(matrix, edges)
+    share = exact_shares(matrix, edges) if is_exact else _affordable_shares(matrix, edges)
     return Spectrum(tuple(edges.tolist()), tuple(share.tolist()), is_exact)
+
+
+def _affordable_shares(
+    matrix: "sparse.csr_array[np.float64]", edges: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Estimated shares; of a large graph from fewer vectors, of which it needs fewer."""
+    if matrix.nnz <= _MANY_ENTRIES:
+        return estimated_shares(matrix, edges)
+    return estimated_shares(matrix, edges, moments=_FEW_MOMENTS, vectors=1)
 
 
 def exact_shares(
@@ -224,11 +236,16 @@ def jackson(moments: int) -> NDArray[np.float64]:
 def _moments(
     matrix: "sparse.csr_array[np.float64]", moments: int, vectors: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Estimates of trace(T_n(matrix)) / N by T_{n+1} = 2 x T_n - T_{n-1}."""
+    """Estimates of trace(T_n(matrix)) / N by T_{n+1} = 2 x T_n - T_{n-1}.
+
+    Two moments a product: T_{2n} = 2 T_n² - 1 and T_{2n+1} = 2 T_{n+1} T_n - x.
+    """
     start = rng.choice([-1.0, 1.0], size=(matrix.shape[0], vectors))
     before, now = start, matrix @ start
-    found = [1.0, float((start * now).mean())]
-    for _ in range(2, moments):
+    first = float((start * now).mean())
+    found = [1.0, first]
+    while len(found) < moments:
+        found.append(2 * float((now * now).mean()) - 1)
         before, now = now, 2 * (matrix @ now) - before
-        found.append(float((start * now).mean()))
-    return np.array(found)
+        found.append(2 * float((now * before).mean()) - first)
+    return np.array(found[:moments])

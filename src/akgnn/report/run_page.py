@@ -10,6 +10,7 @@ from akgnn.data.node_data import NodeData
 from akgnn.errors import CheckpointError
 from akgnn.explain.insight import insight_of
 from akgnn.models.scalars import Position, by_layer, positions_of
+from akgnn.report.atlas import atlas_of
 from akgnn.report.figures import Figure
 from akgnn.report.html import Page
 from akgnn.report.kernels import LearnedKernels, learned_kernels
@@ -24,6 +25,7 @@ from akgnn.report.words import (
     signal_words,
 )
 from akgnn.runs.run import Run, load_run
+from akgnn.training.fit import predict_logits
 from akgnn.training.metrics import interval_words
 
 _LISTED = 12
@@ -38,9 +40,11 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
     if not 1 <= run.result.best_epoch <= len(run.result.history):
         raise CheckpointError(f"The record in {folder} is damaged: its epochs do not fit together.")
     data = run.data(data_root)
-    insight = insight_of(model, data, calibration=run.result.calibration)
+    logits = predict_logits(model, data)
+    insight = insight_of(model, data, calibration=run.result.calibration, logits=logits)
     learned = learned_kernels(run, model, data)
     reliability = reliability_figure(insight.reliability)
+    atlas = atlas_of(run, model, data, logits, insight.suspects)
     settings = run.plan.run
     shown: dict[str, Any] = {
         "run": run,
@@ -56,6 +60,7 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
         "learned": learned,
         "thresholds": THRESHOLDS,
         "interval": interval_words(run.result.test_accuracy, insight.num_test),
+        "atlas": atlas,
     }
     return Page(
         f"{settings.model} on {shown['graph']}, {settings.seeds}",
@@ -64,6 +69,9 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
         figures=(*_figures(run), *([reliability] if insight.num_test else [])),
         responses=_responses(run, learned, data),
         counts={name: getattr(settings, name) for name in ("dataset", "model", "seed")},
+        more_drawn={"atlas": atlas.drawn},
+        scripts=("atlas-model.js", "atlas-map.js", "atlas.js"),
+        styles=("atlas.css",),
     )
 
 

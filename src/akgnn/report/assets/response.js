@@ -23,6 +23,7 @@
   const choice = document.getElementById("response-graph");
   let stack = akgnn.data.responses[0];
   let scalars = [];
+  let following = 0;
   const kindOf = (which) => Object.keys(KINDS).find((kind) => kind in which);
   const kind = () => KINDS[kindOf(stack)];
 
@@ -161,6 +162,21 @@
     draw();
   }
 
+  // The sliders of the atlas move these too: those of the group that is shown.
+  document.addEventListener("akgnn-scalars", ({ detail }) => {
+    const group = akgnn.data.responses.indexOf(stack);
+    const values = detail.map((layer) => layer[group]);
+    if (values.length !== scalars.length || values.some((value) => value === undefined)) return;
+    // The chart has no limits: far beyond the sliders is as good.
+    scalars = values.map((value) => Math.min(1e6, Math.max(-1e6, value)));
+    for (const [place, value] of scalars.entries()) {
+      const input = document.getElementById(`scalar-${place + 1}`);
+      input.value = value;
+      input.previousElementSibling.textContent = Number.isFinite(values[place]) ? value.toFixed(2) : "∞";
+    }
+    clearTimeout(following);
+    following = setTimeout(draw, 120);
+  });
   document.getElementById("reset").addEventListener("click", reset);
   shown.addEventListener("change", draw);
   if (choice) {

@@ -1,0 +1,180 @@
+"""A trained AKGNN as the numbers with which a page can run it.
+
+After its shared transform AKGNN is linear up to the classifier, so what has to be in the page is
+the signal that enters the layers, the graph, one scalar a layer and group, and the classifier.
+Where the readout is a weighted sum of signals and layers have one scalar each, the first matrix of
+the classifier goes in front of the layers, which leaves fewer channels:
+
+    READOUT(H^(1), …, H^(K)) W = READOUT(H^(1) W, …, H^(K) W),   H^(k) W = A*_k (H^(k-1) W)
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import torch
+from torch import Tensor, nn
+
+from akgnn.data.node_data import NodeData
+from akgnn.layers.ak_conv import AKConv
+from akgnn.layers.kernels import Kernel, LambdaKernel, SignedKernel
+from akgnn.layers.linear import Linear
+from akgnn.layers.norms import BatchNorm
+from akgnn.models.adaptive_network import AdaptiveNetwork
+from akgnn.models.akgnn import AKGNN
+from akgnn.models.akgnn_grand import AKGNNGrand
+from akgnn.training.ensemble import Ensemble
+
+Kind = Literal["lambda", "tau", "beta"]
+_READOUTS = ("sum", "mean", "last", "max", "concat")
+# Numbers of the signal that enters the layers; more would make a page of more than 10 MB.
+MOST_NUMBERS = 2_500_000
+
+
+@dataclass(frozen=True)
+class HeadLayer:
+    """A layer of the classifier; without a weight what enters it has been multiplied already."""
+
+    weight: Tensor | None
+    bias: Tensor
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What a page needs to run a model.
+
+    Attributes:
+        kind: How scalars become weights: the self-loop weighs λ - 1 and an edge 1; or 1 and
+            τ / mean degree; or 1 - |β| and β / mean degree, for every other kernel.
+        follows_degree: Whether that mean degree changes when an edge is taken out.
+        scalars: As learned, a row for each layer with a number for each group of channels.
+        form: Symmetric or by row.
+        readout: Name of the readout.
+        reads_input: Whether what enters the layers is among what is read out.
+        signal: What enters the layers, shape (nodes, channels).
+        head: What comes after the readout, with a non-linearity between two layers.
+        slope: Of the non-linearity below 0.
+    """
+
+    kind: Kind
+    follows_degree: bool
+    scalars: tuple[tuple[float, ...], ...]
+    form: str
+    readout: str
+    reads_input: bool
+    signal: Tensor
+    head: tuple[HeadLayer, ...]
+    slope: float
+
+
+@torch.no_grad()
+def chain_of(model: nn.Module, data: NodeData) -> Chain | str:
+    """The model as numbers, or one sentence on why a page cannot run it."""
+    why = _obstacle(model, data)
+    if why:
+        return why
+    assert isinstance(model, AdaptiveNetwork)
+    layers = [layer for layer in model.layers if isinstance(layer, AKConv)]
+    kind, follows_degree = kind_of_kernel(layers[0].kernel, layers[0].phi, data.graph.mean_degree)
+    if kind is None:
+        return "Its kernel follows the mean degree in a way of its own, which the page cannot."
+    signal, head = _folded(model, data)
+    if signal.numel() > MOST_NUMBERS:
+        return f"It has {signal.size(1)} channels a node, too many numbers for a page."
+    settings = model.settings
+    return Chain(
+        kind=kind,
+        follows_degree=follows_degree,
+        scalars=tuple(_scalars(layer, kind, data) for layer in layers),
+        form=settings.normalisation,
+        readout=settings.readout,
+        reads_input=isinstance(model, AKGNNGrand),
+        signal=signal,
+        head=tuple(head),
+        slope=0.0 if settings.activation == "relu" else 0.01,
+    )
+
+
+def _obstacle(model: nn.Module, data: NodeData) -> str:
+    """Why a page cannot run this model; empty where nothing forbids it."""
+    if isinstance(model, Ensemble):
+        return "This is an ensemble, whose members have scalars of their own."
+    if not isinstance(model, AdaptiveNetwork):
+        return "This model has no kernels with a scalar."
+    if not isinstance(model, AKGNN | AKGNNGrand):
+        return "This model has a transform of its own in every layer, so it is no linear chain."
+    settings = model.settings
+    reasons = {
+        "Every layer has its own matrix and non-linearity, so it is no linear chain.": (
+            not settings.share_weights
+        ),
+        "It tells in- and out-neighbours apart.": settings.normalisation == "directed",
+        f"The page does not know its readout, {settings.readout}.": (
+            settings.readout not in _READOUTS
+        ),
+        "Its features are propagated before the transform, and its readout is no sum.": (
+            isinstance(model, AKGNNGrand) and not model.readout.is_linear
+        ),
+        "It sees the labels of training nodes, each of which is hidden while it is predicted.": (
+            data.has_label_inputs
+        ),
+        "The graph has no edges, so they change nothing.": data.graph.num_edges == 0,
+    }
+    return next((why for why, applies in reasons.items() if applies), "")
+
+
+def kind_of_kernel(kernel: Kernel, phi: Tensor, mean_degree: float) -> tuple[Kind | None, bool]:
+    """How a kernel's weights are to be computed, and whether they follow the mean degree.
+
+    Only the ratio of the two weights matters. That of a kernel of one's own is looked at for two
+    mean degrees: it stays, or it falls as they grow, or it is nothing that a page knows.
+    """
+    if isinstance(kernel, LambdaKernel):
+        return "lambda", False
+    if isinstance(kernel, SignedKernel):
+        return "tau", True
+    phi = phi.detach().double().view(-1)
+    (a, w), (b, v) = (
+        [torch.as_tensor(x, dtype=torch.float64) for x in kernel.weights(phi, degree)]
+        for degree in (mean_degree, 2 * mean_degree)
+    )
+    if torch.allclose(w * b, v * a):
+        return "beta", False
+    return ("beta", True) if torch.allclose(w * b, 2 * v * a) else (None, False)
+
+
+def _scalars(layer: AKConv, kind: Kind, data: NodeData) -> tuple[float, ...]:
+    values = layer.neighbour_share(data.graph) if kind == "beta" else layer.scalar
+    return tuple(values.detach().view(-1).tolist())
+
+
+def _folded(model: AdaptiveNetwork, data: NodeData) -> tuple[Tensor, list[HeadLayer]]:
+    """What enters the layers, and what comes after the readout."""
+    signal = model.signals(data.x, data.graph)[0].double()
+    classifier = [_pair(linear) for linear in cast(Sequence[Linear], model.classifier)]
+    if isinstance(model, AKGNNGrand):
+        bias = _transform_bias(model)
+        weight, last = classifier[0]
+        if isinstance(model.norms[1], BatchNorm):
+            scale, shift = (t.double() for t in model.norms[1].fixed)
+            classifier[0] = scale[:, None] * weight, shift @ weight + last
+        head = [HeadLayer(None, bias)]
+    elif model.readout.is_linear and model.settings.groups == 1:
+        weight, bias = classifier.pop(0)
+        signal, head = signal @ weight, [HeadLayer(None, bias)]
+    else:
+        head = []
+    return signal.float(), head + [HeadLayer(w.float(), b) for w, b in classifier]
+
+
+def _pair(linear: Linear) -> tuple[Tensor, Tensor]:
+    weight = linear.weight.double()
+    bias = weight.new_zeros(weight.size(1)) if linear.bias is None else linear.bias.double()
+    return weight, bias
+
+
+def _transform_bias(model: AKGNNGrand) -> Tensor:
+    """What is added to the propagated product, with the normalisation in front of the transform."""
+    weight, bias = _pair(cast(Any, model.transforms[0]))
+    norm = model.norms[0]
+    return norm.fixed[1].double() @ weight + bias if isinstance(norm, BatchNorm) else bias
