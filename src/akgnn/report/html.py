@@ -90,6 +90,9 @@ def render(page: Page) -> str:
     from markupsafe import Markup
     from plotly.offline import get_plotlyjs
 
+    # Here and not above: checks of packages need no torch.
+    from akgnn.report.idea import idea_shown
+
     early, scripts = asset("early.js"), [get_plotlyjs(), *map(asset, _SCRIPTS)]
     template = environment().get_template(page.template)
     return template.render(
@@ -99,7 +102,8 @@ def render(page: Page) -> str:
         title=page.title,
         version=__version__,
         policy=_policy([early, *scripts]),
-        style=Markup(asset("page.css")),
+        style=Markup(asset("page.css") + asset("idea.css")),
+        idea=idea_shown(),
         early=Markup(early),
         scripts=[Markup(script) for script in scripts],
         drawn=Markup(json_for_html(page.drawn)),
