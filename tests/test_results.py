@@ -180,7 +180,7 @@ def test_the_table_of_mixed_tables_is_what_its_scores_give():
     mean = {key: sum(values) / len(values) for key, values in scores.items()}
     text = (ROOT / "docs" / "own-data.md").read_text(encoding="utf-8")
     lines = text.partition("## How good is the default?")[2].partition("\n## ")[0].splitlines()
-    head, _, *rows = [[*line.strip("| ").split(" | ")] for line in lines if line.startswith("|")]
+    (_, *head), _, *rows = [[*line.strip("| ").split(" | ")] for line in lines if line[:1] == "|"]
     others = {"GCN": ("gcn", "gcn (paper)")}
     worst = 0.0
     assert len(rows) == 9
@@ -208,7 +208,7 @@ def test_the_table_of_calibration_is_what_its_lines_give():
     for line in map(json.loads, (ROOT / "results" / "calibration.jsonl").read_text().splitlines()):
         found.setdefault(graph_name(line["dataset"]), []).append(line)
     text = (ROOT / "docs" / "seeing-why.md").read_text(encoding="utf-8")
-    rows = text.partition("| | splits | nodes |")[2].partition("\n\n")[0].splitlines()[2:]
+    rows = text.partition("| graph | splits | nodes |")[2].partition("\n\n")[0].splitlines()[2:]
     assert len(rows) == len(found)
     for row in rows:
         name, *cells = row.strip("| ").split(" | ")
@@ -225,7 +225,7 @@ def test_the_table_of_ensembles_is_what_its_lines_give():
         name = f"{ensemble['model'].upper()}, {graph_name(ensemble['dataset'])}"
         found.setdefault(name, []).append(ensemble)
     text = (ROOT / "docs" / "choosing.md").read_text(encoding="utf-8")
-    lines = text.partition("| | ensembles |")[2].partition("\n\n")[0].splitlines()[2:]
+    lines = text.partition("| model, graph | ensembles |")[2].partition("\n\n")[0].splitlines()[2:]
     assert len(lines) == len(found)
     for line in lines:
         name, *cells = line.strip("| ").split(" | ")
@@ -252,9 +252,20 @@ def test_the_table_of_ensembles_is_what_its_lines_give():
 
 def test_a_table_may_be_of_some_rows_and_by_another_metric(tool):
     head, _, *rows = tool.table("medium by calibration_error: AKGNN, deep; MLP, tuned").splitlines()
-    assert head.startswith("|  | Photo, calibration error | ")
+    assert head.startswith("| method | Photo, calibration error | ")
     assert [row.split(" | ")[0] for row in rows] == ["| AKGNN, deep", "| MLP, tuned"]
     assert tool.table("compare splits").startswith("| AKGNN minus | runs | Cora | ")
+
+
+def test_a_table_may_be_turned(tool):
+    head, _, *rows = tool.table("turned splits: AKGNN; GCN").splitlines()
+    assert head == "| graph | AKGNN | GCN |"
+    assert [row.split(" | ")[0] for row in rows] == ["| Cora", "| CiteSeer", "| PubMed"]
+    plain = tool.table("splits: AKGNN; GCN")
+    assert rows[0].split(" | ")[1] == plain.splitlines()[2].split(" | ")[1]
+    compared = tool.table("turned compare splits: AKGNN; GCN").splitlines()
+    assert compared[0] == "| AKGNN minus | GCN |"
+    assert compared[2].startswith("| runs | paired, ")
 
 
 def test_the_count_of_published_values_is_what_the_records_give(tool):

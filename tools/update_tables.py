@@ -2,7 +2,8 @@
 
 A table stands between `<!-- table NAME -->` and `<!-- end -->`. NAME is an experiment, measured in
 `results`; `NAME by METRIC` for another metric of its records; either with `: LABEL; …` for some of
-its rows, or after `compare` for its first row against the others; `search NAME` for a search, in
+its rows, or after `compare` for its first row against the others, or after `turned` with a line for
+each data set; `search NAME` for a search, in
 `results/search`; or `bench NAME` for benchmarks, in `results/bench`. `figure NAME` shows the figure
 of an experiment. Figures, the curves of benchmarks and the figure of the idea are written to
 `docs/plots`.
@@ -75,7 +76,10 @@ def table(name: str) -> str:
     results = collect(spec, records("results"))
     results = by_metric(results, metric) if metric else results
     results = rows_of(results, labels) if labels else results
-    return markdown_comparison(results) if kind == "compare" else markdown_table(spec, results)
+    is_turned = "turned" in kind
+    if "compare" in kind:
+        return markdown_comparison(results, is_turned=is_turned)
+    return markdown_table(spec, results, is_turned=is_turned)
 
 
 @cache

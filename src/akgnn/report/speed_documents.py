@@ -1,9 +1,17 @@
 """Benchmarks in documents: tables by device in Markdown, and curves as SVG files."""
 
 from collections.abc import Callable
+from functools import partial
 
 from akgnn.bench.record import BenchContents, BenchRecord, Case, newest
-from akgnn.bench.tables import Table, as_markdown, brief_table, growth_tables, record_table
+from akgnn.bench.tables import (
+    Table,
+    as_markdown,
+    brief_table,
+    case_table,
+    growth_tables,
+    title_of,
+)
 from akgnn.errors import UnknownNameError
 from akgnn.report.figure_documents import PLOTS_FOLDER
 from akgnn.report.panels import Panel
@@ -39,13 +47,17 @@ def _suite(suite: str, tables: Callable[[BenchRecord], dict[str, Table]]) -> Cal
         for record in newest(contents, suite):
             blocks.append(f"**{record.device}** ({note_of(record)})\n")
             for title, table in tables(record).items():
-                heading = f"{title.capitalize()}:\n\n" if title else ""
-                blocks.append(heading + as_markdown(table))
+                blocks.append(f"{title[0].upper()}{title[1:]}:\n\n{as_markdown(table)}")
             failures = "".join(f"- {line}\n" for line in failures_in(record, suite))
             blocks += [f"What failed:\n\n{failures}"] if failures else []
         return "\n".join(blocks)
 
     return shown
+
+
+def _cases(record: BenchRecord, suite: str) -> dict[str, Table]:
+    """A table for each graph, by what it is."""
+    return {title_of(case): case_table(case) for case in record.of(suite) if case.timed}
 
 
 def _plots(contents: BenchContents) -> str:
@@ -66,8 +78,8 @@ def _brief(contents: BenchContents) -> str:
 
 
 _SHOWN: dict[str, Callable[[BenchContents], str]] = {
-    "layer": _suite("layer", lambda record: {"": record_table(record, "layer")}),
-    "epoch": _suite("epoch", lambda record: {"": record_table(record, "epoch")}),
+    "layer": _suite("layer", partial(_cases, suite="layer")),
+    "epoch": _suite("epoch", partial(_cases, suite="epoch")),
     "growth": _suite("growth", growth_tables),
     "plots": _plots,
     "brief": _brief,
