@@ -53,9 +53,15 @@ def test_a_changed_number_would_be_seen(tool):
     assert tool.updated(text.replace(" ± ", " ± 9")) == text
 
 
-def test_every_plot_is_what_the_records_give_and_none_is_left_over(tool, benchmarks):
-    kept = {file: file.read_text(encoding="utf-8") for file in tool.PLOTS.glob("*")}
-    assert kept == {tool.PLOTS / name: text for name, text in plot_files(benchmarks).items()}
+def test_every_plot_is_what_the_records_give_and_none_is_left_over(tool):
+    kept = {file.name: file.read_text(encoding="utf-8") for file in tool.PLOTS.glob("*")}
+    assert kept == tool.plots()
+
+
+def test_every_figure_of_the_paper_is_drawn(tool, benchmarks):
+    names = set(tool.plots()) - set(plot_files(benchmarks))
+    figures = {name.partition("-")[0].removesuffix(".svg") for name in names}
+    assert figures == {"idea", "loss", "lambda", "depth", "homophily"}
 
 
 def test_all_benchmarks_can_be_read(benchmarks):
@@ -70,7 +76,8 @@ def test_plots_follow_the_records(tool, tmp_path, monkeypatch):
     monkeypatch.setattr(tool, "benchmarks", lambda: BenchContents((full_record(),), ()))
     assert tool.main() == 0
     files = sorted(tmp_path.glob("plots/*.svg"))
-    assert len(files) == 2
+    # Two of the benchmark and two of the idea.
+    assert len(files) == 4
     files[0].write_text("another")
     (tmp_path / "plots" / "old.svg").write_text("of a record that is gone")
     monkeypatch.setattr(tool.sys, "argv", ["update_tables.py", "--check"])
@@ -175,7 +182,7 @@ def test_the_table_of_mixed_tables_is_what_its_scores_give():
     mean = {key: sum(values) / len(values) for key, values in scores.items()}
     text = (ROOT / "docs" / "own-data.md").read_text(encoding="utf-8")
     lines = text.partition("## How good is the default?")[2].partition("\n## ")[0].splitlines()
-    head, _, *rows = [[*line.strip("| ").split(" | ")] for line in lines if line.startswith("|")]
+    (_, *head), _, *rows = [[*line.strip("| ").split(" | ")] for line in lines if line[:1] == "|"]
     others = {"GCN": ("gcn", "gcn (paper)")}
     worst = 0.0
     assert len(rows) == 9
@@ -203,7 +210,7 @@ def test_the_table_of_calibration_is_what_its_lines_give():
     for line in map(json.loads, (ROOT / "results" / "calibration.jsonl").read_text().splitlines()):
         found.setdefault(graph_name(line["dataset"]), []).append(line)
     text = (ROOT / "docs" / "seeing-why.md").read_text(encoding="utf-8")
-    rows = text.partition("| | splits | nodes |")[2].partition("\n\n")[0].splitlines()[2:]
+    rows = text.partition("| graph | splits | nodes |")[2].partition("\n\n")[0].splitlines()[2:]
     assert len(rows) == len(found)
     for row in rows:
         name, *cells = row.strip("| ").split(" | ")
@@ -220,7 +227,7 @@ def test_the_table_of_ensembles_is_what_its_lines_give():
         name = f"{ensemble['model'].upper()}, {graph_name(ensemble['dataset'])}"
         found.setdefault(name, []).append(ensemble)
     text = (ROOT / "docs" / "choosing.md").read_text(encoding="utf-8")
-    lines = text.partition("| | ensembles |")[2].partition("\n\n")[0].splitlines()[2:]
+    lines = text.partition("| model, graph | ensembles |")[2].partition("\n\n")[0].splitlines()[2:]
     assert len(lines) == len(found)
     for line in lines:
         name, *cells = line.strip("| ").split(" | ")
@@ -247,9 +254,20 @@ def test_the_table_of_ensembles_is_what_its_lines_give():
 
 def test_a_table_may_be_of_some_rows_and_by_another_metric(tool):
     head, _, *rows = tool.table("medium by calibration_error: AKGNN, deep; MLP, tuned").splitlines()
-    assert head.startswith("|  | Photo, calibration error | ")
+    assert head.startswith("| method | Photo, calibration error | ")
     assert [row.split(" | ")[0] for row in rows] == ["| AKGNN, deep", "| MLP, tuned"]
     assert tool.table("compare splits").startswith("| AKGNN minus | runs | Cora | ")
+
+
+def test_a_table_may_be_turned(tool):
+    head, _, *rows = tool.table("turned splits: AKGNN; GCN").splitlines()
+    assert head == "| graph | AKGNN | GCN |"
+    assert [row.split(" | ")[0] for row in rows] == ["| Cora", "| CiteSeer", "| PubMed"]
+    plain = tool.table("splits: AKGNN; GCN")
+    assert rows[0].split(" | ")[1] == plain.splitlines()[2].split(" | ")[1]
+    compared = tool.table("turned compare splits: AKGNN; GCN").splitlines()
+    assert compared[0] == "| AKGNN minus | GCN |"
+    assert compared[2].startswith("| runs | paired, ")
 
 
 def test_the_count_of_published_values_is_what_the_records_give(tool):

@@ -136,22 +136,110 @@ def test_every_public_name_is_in_the_reference(site):
         assert re.search(rf'id="akgnn\.[\w.]+\.{name}"', text), name
 
 
-def test_search_works_in_a_page_opened_from_its_folder(site):
+def test_every_formula_is_typeset_when_the_site_is_built(site):
+    text = (site / "paper-map.html").read_text(encoding="utf-8")
+    for formula in ("H^{(0)} = σ(X W^*)", "H^{(k)} = A^*_k H^{(k-1)}", "φ_k"):
+        assert f'<math alttext="{formula}"' in text
+    for file in site.glob("*.html"):
+        content = _without_code(file)
+        assert "arithmatex" not in content, file.name
+        assert not re.findall(r"\\[a-z]{3,}|\$\$", re.sub(r'alttext="[^"]*"', "", content)), (
+            file.name
+        )
+
+
+def _without_code(file):
+    """The page of a document, without code and scripts; the report is no document."""
+    if file.name == "report.html":
+        return ""
+    text = file.read_text(encoding="utf-8")
+    return re.sub(r"<(code|script|style)\b.*?</\1>", "", text, flags=re.S)
+
+
+def test_every_column_of_every_table_has_a_head(site):
+    for page in PAGES:
+        text = (site / f"{page.stem}.html").read_text(encoding="utf-8")
+        assert not re.findall(r"<th\b[^>]*>\s*</th>", text), page.name
+
+
+def test_tables_can_be_scrolled_by_keyboard_and_have_names(site):
+    text = (site / "kernels.html").read_text(encoding="utf-8")
+    boxes = re.findall(r'<div class="table" role="region" tabindex="0" aria-label="([^"]+)">', text)
+    assert len(boxes) == len(set(boxes)) == text.count("<table")
+
+
+def test_the_page_of_results_is_part_of_the_site(site):
+    assert 'href="report.html"' in (site / "reproduction.html").read_text(encoding="utf-8")
+    assert (site / "report.html").read_bytes() == (ROOT / "results" / "report.html").read_bytes()
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_first_screen_shows_the_idea(page):
+    file = ROOT / page
+    first, _, _ = file.read_text(encoding="utf-8").partition("\n## ")
+    shown = re.findall(r'(?:src|srcset)="([^"]+)"', first)
+    assert [Path(name).name for name in shown] == ["idea-narrow.svg", "idea.svg"]
+    assert all((file.parent / name).exists() for name in shown)
+    assert re.search(r'alt="[^"]{100,}"', first)
+
+
+@pytest.fixture(scope="module")
+def browser():
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         pytest.skip(f"none of the browsers {', '.join(BROWSERS)} is installed")
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        page = browser.new_context(offline=True).new_page()
-        trouble = []
-        page.on("console", lambda message: trouble.append(message.text))
-        page.on("pageerror", lambda error: trouble.append(str(error)))
-        page.goto((site / "index.html").as_uri())
-        page.click(".md-search__input")
-        page.keyboard.type("softplus")
-        page.wait_for_selector(".md-search-result__item a")
-        found = page.inner_text(".md-search-result__list")
+        yield browser
         browser.close()
-    assert "Kernels" in found
+
+
+@pytest.fixture
+def page(browser):
+    """A page without a network, which must have had no trouble at the end."""
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    trouble = []
+    page.on("console", lambda message: trouble.append(message.text))
+    page.on("pageerror", lambda error: trouble.append(str(error)))
+    yield page
+    context.close()
     assert trouble == []
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [("softplus", "Kernels"), ("λ", "Questions and answers"), ("oversmoothing", "Seeing why")],
+)
+def test_search_works_in_a_page_opened_from_its_folder(site, page, words, found):
+    page.goto((site / "index.html").as_uri())
+    page.click(".md-search__input")
+    page.keyboard.type(words)
+    page.wait_for_selector(".md-search-result__item a")
+    assert found in page.inner_text(".md-search-result__list")
+
+
+def test_formulas_are_drawn_without_a_network(site, page):
+    page.goto((site / "paper-map.html").as_uri())
+    page.evaluate("document.fonts.ready")
+    assert page.evaluate("document.fonts.check('16px Formula')")
+    boxes = page.evaluate(
+        "[...document.querySelectorAll('math')].map(e => e.getBoundingClientRect().toJSON())"
+    )
+    assert len(boxes) > 30
+    assert all(box["width"] > 3 and box["height"] > 3 for box in boxes)
+    # A power stands to the right of its base and above it, which text in one line does not.
+    base, power = page.evaluate(
+        "[...document.querySelector('msup').children].map(e => e.getBoundingClientRect().toJSON())"
+    )
+    assert power["left"] >= base["left"] + base["width"] - 2
+    assert power["top"] < base["top"]
+
+
+@pytest.mark.parametrize("name", ["performance", "kernels", "reproduction", "paper-map"])
+@pytest.mark.parametrize("width", [1440, 1000, 390])
+def test_no_page_is_wider_than_its_window(site, page, name, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto((site / f"{name}.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

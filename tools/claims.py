@@ -340,7 +340,7 @@ def page(claims: Sequence[Mapping[str, Any]]) -> str:
         "records do not bear out.",
         "[The paper, measured again](reproduction.md) has the tables.",
         "",
-        "| | the paper says | measured | verdict |",
+        "| claim | the paper says | measured | verdict |",
         "| --- | --- | --- | --- |",
     ]
     for number, claim in enumerate(claims, start=1):

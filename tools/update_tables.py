@@ -2,9 +2,11 @@
 
 A table stands between `<!-- table NAME -->` and `<!-- end -->`. NAME is an experiment, measured in
 `results`; `NAME by METRIC` for another metric of its records; either with `: LABEL; …` for some of
-its rows, or after `compare` for its first row against the others; `agreement NAME NAME …` for the
-readings of a method whose published values were found; `search NAME` for a search, in
-`results/search`; or `bench NAME` for benchmarks, in `results/bench`, whose curves are written to
+its rows, or after `compare` for its first row against the others, or after `turned` with a line for
+each data set; `agreement NAME NAME …` for the readings of a method whose published values were
+found; `search NAME` for a search, in `results/search`; or `bench NAME` for benchmarks, in
+`results/bench`. `figure NAME` shows the figure of an experiment. Figures, the curves of benchmarks
+and the figure of the idea are written to
 `docs/plots`.
 """
 
@@ -26,7 +28,15 @@ from akgnn.experiments.results import (
 )
 from akgnn.experiments.spec_files import load_spec, read_spec
 from akgnn.experiments.store import RecordStore
-from akgnn.report.speed_documents import PLOTS_FOLDER, plot_files, speed_markdown
+from akgnn.report.figure_documents import (
+    PLOTS_FOLDER,
+    Rows,
+    figure_files,
+    figure_markdown,
+    figure_rows,
+)
+from akgnn.report.speed_documents import plot_files, speed_markdown
+from akgnn.report.svg import idea_files
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = (
@@ -64,6 +74,8 @@ def table(name: str) -> str:
         return markdown_agreement(
             [each for spec in specs for each in collect(spec, records("results"))]
         )
+    if kind == "figure":
+        return figure_markdown(figure(rest, labels))
     if kind == "search":
         spec = read_spec(ROOT / "results" / "search" / f"{rest}.toml")
         return markdown_table(spec, collect(spec, records("results/search")))
@@ -71,7 +83,32 @@ def table(name: str) -> str:
     results = collect(spec, records("results"))
     results = by_metric(results, metric) if metric else results
     results = rows_of(results, labels) if labels else results
-    return markdown_comparison(results) if kind == "compare" else markdown_table(spec, results)
+    is_turned = "turned" in kind
+    if "compare" in kind:
+        return markdown_comparison(results, is_turned=is_turned)
+    return markdown_table(spec, results, is_turned=is_turned)
+
+
+@cache
+def figure(name: str, labels: str) -> Rows:
+    """The files of an experiment's figure, of some of its rows where labels are given."""
+    spec = load_spec(name)
+    results = collect(spec, records("results"))
+    return figure_rows(spec.shows, name, rows_of(results, labels) if labels else results)
+
+
+def plots() -> dict[str, str]:
+    """Every file of the folder of plots, by name."""
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in DOCUMENTS]
+    names = [
+        found[2].removeprefix("figure ")
+        for text in texts
+        for found in _TABLE.finditer(text)
+        if found[2].startswith("figure ")
+    ]
+    figures = [figure(name, labels) for name, _, labels in (each.partition(":") for each in names)]
+    files = [plot_files(benchmarks()), idea_files(), *map(figure_files, figures)]
+    return {name: text for found in files for name, text in found.items()}
 
 
 def rows_of(results: Sequence[CellResult], labels: str) -> list[CellResult]:
@@ -88,11 +125,10 @@ def updated(text: str) -> str:
 def wanted() -> dict[Path, str | None]:
     """Every file that is written, with what it should hold; None for a plot that is no more."""
     documents = [ROOT / name for name in DOCUMENTS]
-    plots = {PLOTS / name: text for name, text in plot_files(benchmarks()).items()}
     return {
         **{file: updated(file.read_text(encoding="utf-8")) for file in documents},
         **dict.fromkeys(PLOTS.glob("*.svg")),
-        **plots,
+        **{PLOTS / name: text for name, text in plots().items()},
     }
 
 

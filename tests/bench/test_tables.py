@@ -14,7 +14,7 @@ from bench_data import epoch_case, full_record, growth_case, layer_case, record
 def test_times_stand_beside_ours_and_the_copy():
     head, *rows = case_table(layer_case(10_000))
     assert head == [
-        "",
+        "method",
         "forward, ms",
         "× akgnn",
         "of copy",
@@ -32,7 +32,7 @@ def test_times_stand_beside_ours_and_the_copy():
 
 def test_an_epoch_has_no_share():
     assert case_table(epoch_case()) == [
-        ["", "epoch, ms", "× akgnn", "memory, MiB"],
+        ["method", "epoch, ms", "× akgnn", "memory, MiB"],
         ["akgnn", "11.0", "1.00", "20.0"],
         ["PyG GCN", "33.0", "3.00", "–"],
     ]
@@ -61,7 +61,7 @@ def test_titles_say_the_size():
 
 def test_a_suites_cases_are_one_table():
     head, *rows = record_table(full_record(), "layer")
-    assert head[:2] == ["graph", ""]
+    assert head[:2] == ["graph", "method"]
     assert [row[0][:9] for row in rows] == ["even degr", "", "", "power law", "", ""]
     assert record_table(full_record(), "epoch")[1][1:] == ["akgnn", "11.0", "1.00", "20.0"]
     assert record_table(record(), "layer") == []

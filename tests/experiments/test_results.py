@@ -263,7 +263,7 @@ def test_a_table_says_the_numbers_of_runs_where_they_differ(tmp_path):
     ]
     results = collect(spec, records)
     head, _, akgnn, gcn, hostile = markdown_table(spec, results).splitlines()
-    assert head == f"|  | runs | {FIRST} | {SECOND} |"
+    assert head == f"| method | runs | {FIRST} | {SECOND} |"
     assert akgnn == "| AKGNN | 3 | 80.0 ± 0.0 (80.0) | 80.0 ± 0.0 |"
     assert gcn.startswith("| GCN | 2 | 80.0")
     assert hostile == f"| {HOSTILE} | 3 / – | 80.0 ± 0.0 | – |"
@@ -276,10 +276,14 @@ def test_a_table_says_the_numbers_of_runs_where_they_differ(tmp_path):
 
 
 def test_a_table_of_equal_numbers_of_runs_says_nothing_of_them(spec, records):
-    assert markdown_table(spec, collect(spec, records)).startswith(f"|  | {FIRST} | {SECOND} |")
+    assert markdown_table(spec, collect(spec, records)).startswith(
+        f"| method | {FIRST} | {SECOND} |"
+    )
     # A row that was not run yet is no other number.
     missing = [record for record in records if record.plan.run.model != "gcn"]
-    assert markdown_table(spec, collect(spec, missing)).startswith(f"|  | {FIRST} | {SECOND} |")
+    assert markdown_table(spec, collect(spec, missing)).startswith(
+        f"| method | {FIRST} | {SECOND} |"
+    )
 
 
 def test_a_table_for_a_document(tmp_path):
@@ -293,7 +297,7 @@ def test_a_table_for_a_document(tmp_path):
     records = [r for r in table_records(spec) if r.is_finished]
     results = collect(spec, records)
     lines = markdown_table(spec, results).splitlines()
-    assert lines[:2] == ["|  | K | Cora | PubMed |", "| --- | --- | --- | --- |"]
+    assert lines[:2] == ["| method | K | Cora | PubMed |", "| --- | --- | --- | --- |"]
     summary = results[0].summary
     assert lines[2].startswith(f"| AKGNN | 2 | {summary.mean:.1f} ± {summary.std:.1f} (84.4) | ")
     assert len(lines) == 4
@@ -325,7 +329,7 @@ def test_a_data_set_may_go_by_another_metric(tmp_path):
     assert list(results[1].scores.values()) == [90.0 + seed for seed in range(6)]
     assert results[1].val_score == 95.0
     head, _, akgnn, gcn = markdown_table(spec, results).splitlines()
-    assert head == "|  | Cora | PubMed, ROC-AUC |"
+    assert head == "| method | Cora | PubMed, ROC-AUC |"
     assert akgnn.endswith("| 92.5 ± 1.9 |")
     assert gcn.endswith("| – |")
     assert markdown_comparison(results).splitlines()[2].endswith("| – |")
@@ -431,7 +435,7 @@ def test_a_choice_passes_over_what_failed(choosing, validated):
 def test_a_table_may_go_by_another_metric_of_the_records(choosing, validated):
     results = collect(choosing, validated)
     lines = markdown_table(choosing, by_metric(results, "calibration_error")).splitlines()
-    assert lines[0] == "|  | Cora, calibration error | Minesweeper, calibration error |"
+    assert lines[0] == "| method | Cora, calibration error | Minesweeper, calibration error |"
     # Published values are accuracies.
     assert lines[3] == "| AKGNN | 0.0 ± 0.0 | 0.0 ± 0.0 |"
     losses = by_metric(results, "log_loss")

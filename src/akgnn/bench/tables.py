@@ -29,7 +29,7 @@ def shown_graph(case: Case) -> str:
 def case_table(case: Case) -> Table:
     """The headings, then a row for each contestant: time, times ours, share of the copy; memory."""
     has_shares = case.gathered_bytes > 0
-    head = [""]
+    head = ["method"]
     for task in case.tasks:
         head += [f"{task}, ms", "× akgnn"] + ["of copy"] * has_shares
     rows = [[name, *_cells(case, name, has_shares)] for name in case.names]
@@ -58,7 +58,7 @@ def record_table(record: BenchRecord, suite: str) -> Table:
 def brief_table(cases: Sequence[Case]) -> Table:
     """Ours beside the quickest peer of every epoch, and of the largest layers in float32."""
     largest = {c.graph: c.num_edges for c in sorted(cases, key=lambda c: c.num_edges)}
-    table: Table = [["", "akgnn, ms", "quickest peer", "its ms", "times as fast"]]
+    table: Table = [["task", "akgnn, ms", "quickest peer", "its ms", "times as fast"]]
     for case in cases:
         task = case.tasks[-1]
         ours = case.find(OURS, task)

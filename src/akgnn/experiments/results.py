@@ -200,7 +200,7 @@ def table_of_texts(spec: Spec, results: Sequence[CellResult]) -> list[list[str]]
         lines.setdefault(key, {})[cell.dataset] = result
     differ = len({len(result.finished) for result in results if result.finished}) > 1
     varied = ("K" if name == "num_layers" else name for name in results[0].cell.point)
-    table = [["", *varied, *["runs"] * differ, *_headings(results)]]
+    table = [["method", *varied, *["runs"] * differ, *_headings(results)]]
     for key, line in lines.items():
         cells = [line[name] for name in spec.datasets]
         runs = [_in_one(str(len(cell.finished) or "–") for cell in cells)]
@@ -214,13 +214,14 @@ def _in_one(texts: Iterable[str]) -> str:
     return told[0] if len(set(told)) == 1 else " / ".join(told) or "–"
 
 
-def markdown_table(spec: Spec, results: Sequence[CellResult]) -> str:
-    """The same in Markdown."""
-    return _as_markdown(table_of_texts(spec, results))
+def markdown_table(spec: Spec, results: Sequence[CellResult], *, is_turned: bool = False) -> str:
+    """The same in Markdown; turned, it has a line for each data set and a column for each row."""
+    table = table_of_texts(spec, results)
+    return _as_markdown(_turned(table, "graph") if is_turned else table)
 
 
-def markdown_comparison(results: Sequence[CellResult]) -> str:
-    """The first row against every other on each data set, in Markdown.
+def markdown_comparison(results: Sequence[CellResult], *, is_turned: bool = False) -> str:
+    """The first row against every other on each data set, in Markdown; turned as above.
 
     A cell holds the difference of means, first minus other, its 95 % interval, and the verdict of
     both corrected tests; the column `runs` says whether they are paired, and how many runs count.
@@ -237,7 +238,14 @@ def markdown_comparison(results: Sequence[CellResult]) -> str:
         runs = _in_one(each.design for each in here if each.is_tested)
         cells = (_compared(compared[other, name], digits[name]) for name in datasets)
         rows.append([other, runs, *cells])
-    return _as_markdown([head, *rows])
+    table = [head, *rows]
+    return _as_markdown(_turned(table, head[0]) if is_turned else table)
+
+
+def _turned(table: Sequence[Sequence[str]], corner: str) -> list[list[str]]:
+    """Rows become columns."""
+    (_, *head), *rows = zip(*table, strict=True)
+    return [[corner, *head], *map(list, rows)]
 
 
 def markdown_agreement(results: Sequence[CellResult]) -> str:

@@ -97,6 +97,9 @@ def render(page: Page) -> str:
     """The page as HTML."""
     from markupsafe import Markup
 
+    # Here and not above: checks of packages need no torch.
+    from akgnn.report.idea import idea_shown
+
     has_charts = bool(page.figures or page.responses)
     names = [name for name in SCRIPTS if has_charts or name not in _FOR_CHARTS]
     early, scripts = asset("early.js"), [asset(name) for name in (*names, *page.scripts)]
@@ -108,7 +111,8 @@ def render(page: Page) -> str:
         title=page.title,
         version=__version__,
         policy=_policy([early, *scripts]),
-        style=Markup("\n".join(map(asset, ("page.css", *page.styles)))),
+        style=Markup("\n".join(map(asset, ("page.css", "idea.css", *page.styles)))),
+        idea=idea_shown(),
         early=Markup(early),
         scripts=[Markup(script) for script in scripts],
         drawn=Markup(json_for_html(page.drawn)),
