@@ -307,8 +307,9 @@ def test_a_run_knows_what_computed_it(folder):
 
 def test_a_run_is_shown_in_a_line():
     run = train("csbm:num_nodes=100", settings={"epochs": 2, "hidden_channels": 4})
-    accuracy = f"{run.result.test_accuracy:.1f}"
-    shown = f"seed 0: test accuracy {accuracy} %, epoch {run.result.best_epoch} of 2)"
+    accuracy, (low, high) = run.result.test_accuracy, run.result.test_accuracy_ci95
+    shown = f"{accuracy:.1f} % ({low:.0f} to {high:.0f} with {run.result.num_test} nodes)"
+    shown = f"seed 0: test accuracy {shown}, epoch {run.result.best_epoch} of 2)"
     assert repr(run) == f"Run(akgnn (paper) on csbm:num_nodes=100, {shown}"
     assert len(repr(run.result)) < 1500
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import mannwhitneyu
+from scipy.stats import binomtest, mannwhitneyu
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score
 
@@ -25,11 +25,13 @@ from akgnn.training.metrics import (
     calibration_error,
     confusion_matrix,
     cross_entropy,
+    interval_words,
     logits_roc_auc,
     macro_f1,
     metrics_by_epoch,
     register_metric,
     roc_auc,
+    share_interval,
 )
 from akgnn.training.settings import TrainSettings
 
@@ -39,6 +41,31 @@ Y = torch.tensor([0, 1, 1, 1, 2, 0])
 
 def test_accuracy_is_in_per_cent():
     assert accuracy(PREDICTED, Y) == pytest.approx(100 * 4 / 6)
+
+
+@given(st.integers(1, 3000), st.floats(0, 1))
+def test_the_interval_of_a_share_is_wilsons(nodes, part):
+    hits = round(part * nodes)
+    expected = binomtest(hits, nodes).proportion_ci(method="wilson")
+    found = share_interval(100 * hits / nodes, nodes)
+    assert found == pytest.approx((100 * expected.low, 100 * expected.high), abs=1e-4)
+
+
+def test_without_nodes_a_share_has_no_interval():
+    assert all(map(math.isnan, (*share_interval(math.nan, 5), *share_interval(50.0, 0))))
+    assert interval_words(50.0, 0) == ""
+
+
+@pytest.mark.parametrize(
+    ("percent", "nodes", "words"),
+    [
+        (75.0, 48, "61 to 85 with 48 nodes"),
+        (100.0, 1, "21 to 100 with 1 node"),
+        (84.8, 1000, "82.4 to 86.9 with 1000 nodes"),
+    ],
+)
+def test_narrow_intervals_have_a_decimal(percent, nodes, words):
+    assert interval_words(percent, nodes) == words
 
 
 def test_confusion_counts_pairs():

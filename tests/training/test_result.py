@@ -23,6 +23,7 @@ def test_a_result_survives_its_record():
     model = AKGNN(data.num_features, 16, data.num_classes, kernel="signed")
     result = fit(model, data, TrainSettings(epochs=3, patience=10))
     assert len(result.restarts) == 3
+    assert result.num_test == data.split.test.numel() > 0
     assert FitResult.from_dict(result.to_dict(), result.history) == result
 
 
@@ -47,6 +48,16 @@ def test_a_score_of_somebody_elses_metric_is_kept():
     assert result.test_f2 == result.to_dict()["test_f2"] == 12.5
 
 
+def test_a_record_without_its_number_of_test_nodes_has_no_interval():
+    before = FitResult.from_dict(written(), History())
+    assert (before.num_test, before.to_dict()["num_test"]) == (0, 0)
+    assert all(map(math.isnan, before.test_accuracy_ci95))
+    result = FitResult.from_dict(written(num_test=100), History())
+    assert result.test_accuracy_ci95 == pytest.approx((40.38, 59.62), abs=0.01)
+    assert result.to_dict()["test_accuracy_ci95"] == list(result.test_accuracy_ci95)
+    assert "num_test" not in result.metrics
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -58,6 +69,9 @@ def test_a_score_of_somebody_elses_metric_is_kept():
         {"temperature_power": 1.5},
         {"typical_size": -1.0},
         {"uniform_share": 2.0},
+        {"num_test": 1.5},
+        {"num_test": -1},
+        {"num_test": 10**400},
     ],
     ids=str,
 )

@@ -38,6 +38,7 @@ from akgnn.runs.rows import kept_rows
 from akgnn.training.ensemble import Ensemble
 from akgnn.training.fit import logits_hiding, predict_logits
 from akgnn.training.history import History
+from akgnn.training.metrics import interval_words
 from akgnn.training.result import FitResult
 
 if TYPE_CHECKING:
@@ -322,9 +323,11 @@ class Run:
 
     def __repr__(self) -> str:
         run, result = self.plan.run, self.result
+        interval = interval_words(result.test_accuracy, result.num_test)
+        accuracy = f"{result.test_accuracy:.1f} %{f' ({interval})' * bool(interval)}"
         return (
             f"Run({run.model} ({run.preset}) on {self.plan.data_name}, {run.seeds}: "
-            f"test accuracy {result.test_accuracy:.1f} %, epoch {result.best_epoch} of "
+            f"test accuracy {accuracy}, epoch {result.best_epoch} of "
             f"{result.epochs})"
         )
 

@@ -294,6 +294,7 @@ def result_of(state: TrainingState, data: NodeData) -> FitResult:
         restarts=restarts,
         history=history,
         calibration=calibration,
+        num_test=data.split.test.numel(),
     )
 
 

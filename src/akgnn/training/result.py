@@ -8,8 +8,11 @@ from typing import Any
 from akgnn.codec import from_json
 from akgnn.training.calibration import UNCALIBRATED, Calibration
 from akgnn.training.history import History
-from akgnn.training.metrics import METRICS
+from akgnn.training.metrics import METRICS, share_interval
 from akgnn.training.state import RestartResult
+
+# More than any graph has; a damaged record may claim any number.
+_MOST_NODES = 2**63
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class FitResult:
         history: Every epoch; of several restarts those of the best.
         calibration: How class scores become probabilities, so that the loss on validation nodes is
             lowest. Log loss and calibration error are of those probabilities.
+        num_test: Number of test nodes; 0 also in records from before it was kept.
     """
 
     scores: Mapping[str, float]
@@ -43,6 +47,7 @@ class FitResult:
     restarts: tuple[RestartResult, ...]
     history: History = field(repr=False)
     calibration: Calibration = UNCALIBRATED
+    num_test: int = 0
 
     def __getattr__(self, name: str) -> float:
         scores: Mapping[str, float] = self.__dict__.get("scores", {})
@@ -59,6 +64,14 @@ class FitResult:
         return self.calibration.temperature
 
     @property
+    def test_accuracy_ci95(self) -> tuple[float, float]:
+        """The 95 % interval of the test accuracy, in per cent: what the number of test nodes tells.
+
+        Other seeds and other splits are not in it. NaN where the number is 0.
+        """
+        return share_interval(self.scores.get("test_accuracy", math.nan), self.num_test)
+
+    @property
     def metrics(self) -> dict[str, float]:
         """The scores and the numbers of epochs by name."""
         return {**self.scores, "best_epoch": self.best_epoch, "epochs": self.epochs}
@@ -67,6 +80,8 @@ class FitResult:
         """Everything but the history, in one flat object."""
         return {
             **self.metrics,
+            "num_test": self.num_test,
+            "test_accuracy_ci95": list(self.test_accuracy_ci95),
             "seconds": self.seconds,
             "lambda_max": list(self.lambda_max),
             "neighbour_share": list(self.neighbour_share),
@@ -82,7 +97,8 @@ class FitResult:
         """The result that `to_dict` wrote; a `ValueError` or `KeyError` if it does not fit."""
         lists = ("lambda_max", "neighbour_share", "starts")
         calibration = ("temperature", "temperature_power", "typical_size", "uniform_share")
-        others = ("best_epoch", "epochs", "seconds", *lists, *calibration)
+        tested = ("num_test", "test_accuracy_ci95")
+        others = ("best_epoch", "epochs", "seconds", *tested, *lists, *calibration)
         # Runs from before there were some of the scores do not have them.
         scores = dict.fromkeys(_score_names(), math.nan)
         for name in ("test_accuracy", "val_accuracy", "val_loss", "train_accuracy"):
@@ -92,6 +108,9 @@ class FitResult:
             for name, value in content.items()
             if name not in others
         }
+        num_test = from_json(int, content.get("num_test", 0), "num_test")
+        if not 0 <= num_test < _MOST_NODES:
+            raise ValueError(f"num_test is {num_test}")
         numbers = tuple[float, ...]
         # Runs from before probabilities were calibrated have them as they were.
         temperature, power, size, share = (
@@ -108,6 +127,7 @@ class FitResult:
             from_json(tuple[RestartResult, ...], content.get("starts", []), "starts"),
             history,
             Calibration(temperature=temperature, power=power, size=size, uniform_share=share),
+            num_test,
         )
 
 
