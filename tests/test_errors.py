@@ -12,7 +12,8 @@ def test_a_misspelt_name_is_answered_with_the_choices_and_a_guess():
 
 
 def test_a_name_unlike_all_choices_gets_no_guess():
-    assert "Did you mean" not in suggest("zzzz", ["akgnn", "gcn"])
+    assert suggest("zzzz", ["akgnn", "gcn"]) == "Choose from akgnn, gcn."
+    assert did_you_mean("mine", ["paper", "signed", "smooth"]) == ""
 
 
 @pytest.mark.parametrize(

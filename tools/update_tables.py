@@ -2,7 +2,8 @@
 
 A table stands between `<!-- table NAME -->` and `<!-- end -->`. NAME is an experiment, measured in
 `results`; `NAME by METRIC` for another metric of its records; either with `: LABEL; …` for some of
-its rows, or after `compare` for its first row against the others; `search NAME` for a search, in
+its rows, or after `compare` for its first row against the others; `agreement NAME NAME …` for the
+readings of a method whose published values were found; `search NAME` for a search, in
 `results/search`; or `bench NAME` for benchmarks, in `results/bench`, whose curves are written to
 `docs/plots`.
 """
@@ -19,6 +20,7 @@ from akgnn.experiments.results import (
     CellResult,
     by_metric,
     collect,
+    markdown_agreement,
     markdown_comparison,
     markdown_table,
 )
@@ -57,6 +59,11 @@ def table(name: str) -> str:
     kind, _, rest = name.rpartition(" ")
     if kind == "bench":
         return speed_markdown(rest, benchmarks())
+    if name.startswith("agreement "):
+        specs = map(load_spec, name.split()[1:])
+        return markdown_agreement(
+            [each for spec in specs for each in collect(spec, records("results"))]
+        )
     if kind == "search":
         spec = read_spec(ROOT / "results" / "search" / f"{rest}.toml")
         return markdown_table(spec, collect(spec, records("results/search")))

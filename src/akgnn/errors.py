@@ -104,6 +104,8 @@ def did_you_mean(name: str, choices: Iterable[str]) -> str:
         ):
             starts_otherwise = lower[:1] != written[:1]
             found.append((_slips(written, lower), -alike, starts_otherwise, choice))
+    # With every other letter wrong it is another word.
+    found = [each for each in found if each[0] <= max(1, len(written) // 2)]
     return f" Did you mean {min(found)[-1]!r}?" if found else ""
 
 

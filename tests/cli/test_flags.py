@@ -204,7 +204,8 @@ def test_what_commands_share_is_found():
     assert {"decide_plan", "table_settings", "Label"} <= used_by("tune", "options", parts)
     assert "scale_hint" not in used_by("tune", "options", parts)
     shown = top_level(parsed(CLI / "show.py"))
-    assert used_by("datasets", "show", shown) == {"print_json", "print_table"}
+    shared = {"print_json", "print_table", "_printable_cell"}
+    assert used_by("datasets", "show", shown) == shared
 
 
 def settings_in_messages() -> list[str]:

@@ -42,6 +42,18 @@ def test_people_see_a_row_a_layer(run, capsys):
     assert [line.split()[0] for line in lines[start + 1 : start + 4]] == ["1", "2", "3"]
 
 
+def test_the_accuracy_of_few_nodes_has_its_interval(run, tmp_path, capsys):
+    assert main(["inspect", str(run), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    low, high = result["test_accuracy_ci95"]
+    assert low < result["test_accuracy"] < high
+    words = f" % ({low:.0f} to {high:.0f} with {result['num_test']} nodes)"
+    old = changed(run, tmp_path / "old", lambda content: content["result"].pop("num_test"))
+    for folder in (run, old):
+        assert main(["inspect", str(folder)]) == 0
+        assert words in capsys.readouterr().out.splitlines()[1]
+
+
 def test_what_is_no_run_is_refused(tmp_path, capsys):
     (tmp_path / "run.json").write_text("{}")
     assert main(["inspect", str(tmp_path)]) == 2
@@ -248,7 +260,7 @@ def test_a_run_without_test_nodes(tmp_path, monkeypatch, capsys):
     assert insight["calibration_gap"] is None
     assert main(["inspect", str(run)]) == 0
     out = capsys.readouterr().out
-    assert "test accuracy – %" in out
+    assert "test accuracy – %\n" in out
     assert "There are no test nodes" in out
     assert "precision" not in out
 

@@ -43,6 +43,16 @@ def test_silent_for_half_a_minute_where_there_is_no_terminal(capsys):
     assert captured.out == captured.err == ""
 
 
+@pytest.mark.usefixtures("_terminal")
+def test_a_terminal_that_cannot_draw_gets_lines(capsys, monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(progress, "_EVERY", 0.0)
+    with TrainingProgress(1, TRAINING) as bar:
+        bar.after_epoch([epoch([1.0])])
+    said = "akgnn: epoch 1 of 101 unless it improves · validation 81.2 % · best 1\n"
+    assert capsys.readouterr().err == said
+
+
 def test_without_a_terminal_a_line_comes_every_half_minute(capsys, monkeypatch):
     now = 0.0
     monkeypatch.setattr(progress, "monotonic", lambda: now)

@@ -47,6 +47,7 @@ def make(
     num_edges=10,
     accuracy=81.25,
     split=None,
+    num_test=0,
     **changes,
 ):
     """A run that came to this, without any training."""
@@ -60,19 +61,35 @@ def make(
     scores |= {"test_accuracy": accuracy, "val_accuracy": 70.0, "val_roc_auc": 88.8}
     scores |= {"val_loss": 0.6, "train_accuracy": 99.0}
     result = FitResult(scores, 7, 12, 2.5, lambda_max, shares, restarts, History())
-    return Run(plan, facts, result)
+    return Run(plan, facts, replace(result, num_test=num_test))
 
 
 def test_a_run_for_people(capsys):
-    print_run(make((2.5, 1.25), (0.8, 0.9)), "cpu")
+    print_run(make((2.5, 1.25), (0.8, 0.9), num_test=48), "cpu")
     assert capsys.readouterr().out.splitlines() == [
         "csbm:num_nodes=100: 100 nodes, 10 edges, 32 features, 3 classes; split random:12345678",
         "akgnn (paper), seed 0, 2.5 s on cpu",
-        "  test accuracy   81.2 %   (balanced 79.0 %, macro F1 78.5 %)",
+        "  test accuracy   81.2 %   (68 to 90 with 48 nodes)",
+        "  test balanced   79.0 %   (macro F1 78.5 %)",
         "  test log loss   0.512    (calibration error 3.0 %, temperature 1.00)",
         "  validation      70.0 %   (best of 12 epochs: 7)",
         "  λ per layer     2.50  1.25",
     ]
+
+
+def test_a_record_without_its_number_of_test_nodes_is_shown_without_interval(capsys):
+    print_run(make(), "cpu")
+    assert "\n  test accuracy   81.2 %\n" in capsys.readouterr().out
+
+
+def test_seeds_of_one_split_share_its_test_nodes(capsys):
+    runs = [make(seed=seed, num_test=48) for seed in (0, 1)]
+    print_seeds(runs)
+    said = "\nthe test nodes alone leave it open: 68 to 90 with 48 nodes\n"
+    assert said in capsys.readouterr().out
+    other = replace(runs[1].facts, split="random:87654321")
+    print_seeds([runs[0], replace(runs[1], facts=other)])
+    assert "leave it open" not in capsys.readouterr().out
 
 
 def test_two_classes_have_a_roc_auc(capsys):
@@ -204,10 +221,10 @@ def test_a_signed_kernel_shows_its_start_tau_and_shares():
     shown = make((), (0.5, -0.25), restarts, kernel="signed")
     assert kernel_lines(shown) == [
         ("start", "1; best of 2 by validation"),
-        ("τ per layer", "1.00  -0.33"),
-        ("neighbours", "0.50  -0.25"),
+        ("τ per layer", "1.00  −0.33"),
+        ("neighbours", "0.50  −0.25"),
     ]
-    assert kernel_columns([shown]) == {"start": ["1"], "τ per layer": ["1.00  -0.33"]}
+    assert kernel_columns([shown]) == {"start": ["1"], "τ per layer": ["1.00  −0.33"]}
 
 
 def test_directions_and_groups_have_a_line_each():
@@ -216,9 +233,9 @@ def test_directions_and_groups_have_a_line_each():
     # Of the first layer a quarter is left of the node itself, of the second a half.
     assert kernel_lines(shown) == [
         ("τ, in", "1.00  0.00"),
-        ("τ, out", "-2.00  1.00"),
+        ("τ, out", "−2.00  1.00"),
         ("neighbours, in", "0.25  0.00"),
-        ("neighbours, out", "-0.50  0.50"),
+        ("neighbours, out", "−0.50  0.50"),
     ]
     # A table of several runs has no room for them.
     assert kernel_columns([shown]) == {}

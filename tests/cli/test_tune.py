@@ -23,6 +23,7 @@ def test_a_search_as_json_and_its_files(tmp_path, capsys):
     result = json.loads(capsys.readouterr().out)
     assert (result["model"], result["score"]) == ("mlp", "val_loss")
     assert len(result["trials"]) == 3
+    assert result["importance"] == {}
     assert result["best"]["score"] == min(trial["score"] for trial in result["trials"])
     best = tomllib.loads((out / "best.toml").read_text(encoding="utf-8"))
     assert best["training"]["learning_rate"] == result["best"]["values"]["learning_rate"]
@@ -39,7 +40,11 @@ def test_people_see_start_and_best(tmp_path, capsys):
     assert "at the start" in out
     assert "learning_rate" in out
     assert "dropout" not in out
-    assert f"Train it with: akgnn train --config {tmp_path / 'best.toml'}" in out
+    assert f"Train it with: akgnn train --config {tmp_path / 'best.toml'}\n" in out
+    page = (tmp_path / "tuning.html").read_text(encoding="utf-8")
+    assert f'<code id="command">akgnn train --config {tmp_path / "best.toml"}</code>' in page
+    assert main([*command, "--data-root", str(tmp_path)]) == 0
+    assert f"best.toml --data-root {tmp_path}\n" in capsys.readouterr().out
     assert main([*command[:-1], "dropout=0.4"]) == 2
     assert "holds another search: its dropout is 0.3, not 0.4." in capsys.readouterr().err
 

@@ -48,7 +48,7 @@ def files(
     html.write(run_page(signed_run), folder / "signed.html")
     html.write(experiments_page(homophily_results, [homophily_file]), folder / "homophily.html")
     html.write(experiments_page(varied_results, [varied_file]), folder / "varied.html")
-    html.write(tuning_page(some_search()), folder / "tuning.html")
+    html.write(tuning_page(some_search(), "akgnn train --config best.toml"), folder / "tuning.html")
     return folder
 
 
@@ -246,17 +246,59 @@ def test_tau_sliders_follow_their_own_formula(visit, name):
     slider = page.get_by_label("τ of layer 1")
     assert (slider.get_attribute("min"), slider.get_attribute("max")) == ("-3", "10")
     slider.fill("-2")
-    assert page.locator("output").nth(0).inner_text() == "-2.00"
+    assert page.locator("output").nth(0).inner_text() == "−2.00"
     assert curve(page, "layer 1")[1] == pytest.approx([tau_factor(-2, mu) for mu in x])
     both = [tau_factor(-2, mu) * tau_factor(taus[1], mu) for mu in x]
     assert curve(page, "layers 1 to 2")[1] == pytest.approx(both)
     label = page.locator("#response-chart").get_attribute("aria-label")
-    assert "with τ = -2.00" in label
+    assert "with τ = −2.00" in label
     slider.focus()
     page.keyboard.press("Home")
     assert slider.input_value() == "-3"
     page.get_by_role("button", name="Reset to learned").click()
     assert curve(page, "layer 1")[1] == pytest.approx(y)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_numbers_of_products_do_not_cover_each_other(visit, width):
+    page = visit("run", width=width)
+    page.get_by_label("λ of layer 1").fill("6")
+    boxes = page.evaluate(
+        "[...document.querySelectorAll('#response-chart .annotation')]"
+        ".map((each) => each.getBoundingClientRect()).map((box) => [box.left, box.right])"
+    )
+    assert len(boxes) == len(page.evaluate("akgnn.data.responses[0].lambda"))
+    assert all(one[1] <= other[0] for one, other in pairwise(sorted(boxes)))
+
+
+def test_names_above_the_confusion_matrix_stay_whole_on_a_phone(visit):
+    page = visit("run", width=390)
+    lines = page.evaluate(
+        """() => {
+          const table = document.querySelector(".confusion");
+          table.classList.add("long");
+          return [...table.querySelectorAll("thead span")].map((head) => {
+            head.textContent = "Reinforcement_Learning";
+            const words = document.createRange();
+            words.selectNodeContents(head);
+            return words.getClientRects().length;
+          });
+        }"""
+    )
+    assert set(lines) == {1}
+
+
+def test_points_of_few_nodes_have_their_intervals(visit):
+    page = visit("run")
+    (trace,) = page.evaluate(
+        "document.querySelector('[data-figure=reliability]').data.map((trace) => "
+        "({ y: trace.y, up: trace.error_y.array, down: trace.error_y.arrayminus }))"
+    )
+    panel = page.evaluate("akgnn.data.figures.reliability.panels[0]")
+    ends = [y + up for y, up in zip(trace["y"], trace["up"], strict=True)]
+    assert ends == pytest.approx(panel["high"])
+    ends = [y - down for y, down in zip(trace["y"], trace["down"], strict=True)]
+    assert ends == pytest.approx(panel["low"])
 
 
 def test_lambda_and_tau_of_one_graph_have_their_own_sliders(visit):
@@ -292,6 +334,38 @@ def test_curves_of_speed_have_logarithmic_axes_with_round_ticks(visit):
         assert layout["yaxis"]["ticktext"] == ["10", "20"]
         assert names == ["akgnn", "PyG scatter"]
         assert len(set(colours)) == 2
+
+
+def test_marks_of_trials_are_as_strong_as_their_key_and_log_ticks_are_plain(visit):
+    page = visit("tuning")
+    rate, ticks = page.evaluate(
+        "(() => { const chart = document.querySelector('[data-figure=settings]');"
+        "return [chart.data[0].marker, chart.layout.xaxis.ticktext]; })()"
+    )
+    assert rate["opacity"] == 1
+    assert ticks == ["0.002", "0.005", "0.01", "0.02", "0.05", "0.1"]
+
+
+def test_trials_run_through_all_settings(visit):
+    page = visit("tuning", width=390)
+    chart = page.locator("[data-figure=parallel]")
+    other, _, best = chart.evaluate("chart => chart.data.map((trace) => trace.x)")
+    assert other.count(None) == 2
+    assert best == [*page.evaluate("akgnn.data.figures.parallel.panels[0].trials[0].at"), None]
+    names = chart.locator(".yaxislayer-above .ytick").all_text_contents()
+    assert sorted(names) == ["learning_rate", "num_layers", "readout", "validation accuracy"]
+
+
+def test_the_command_is_copied_or_selected(visit):
+    page = visit("tuning")
+    copying = "() => {{ navigator.clipboard.writeText = async (text) => {{ {} }}; }}"
+    page.evaluate(copying.format("window.copied = text;"))
+    page.get_by_role("button", name="Copy").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    assert page.evaluate("window.copied") == "akgnn train --config best.toml"
+    page.evaluate(copying.format("throw new Error();"))
+    page.get_by_role("button", name="Copied").click()
+    page.wait_for_function("String(getSelection()) === 'akgnn train --config best.toml'")
 
 
 def test_values_over_homophily_are_shown_on_hover(visit):

@@ -10,6 +10,7 @@ from akgnn.report.panels import (
     lambda_panels,
     loss_panels,
     mean_lambda,
+    still_words,
 )
 from report_data import figure_records
 
@@ -107,6 +108,18 @@ def results_of(folder):
     file = folder / "grid.toml"
     file.write_text(GRID)
     return collect(read_spec(file), [])
+
+
+@pytest.mark.parametrize(
+    ("curves", "layers", "words"),
+    [
+        ([[0.5, 0.501]], 1, "The layer stays at 0.50 throughout"),
+        ([[0.5, 0.51], [-0.25, -0.25]], 2, "All 2 layers stay between −0.25 and 0.51 throughout"),
+        ([[0.5, 0.53], [-0.25, -0.25]], 2, ""),
+    ],
+)
+def test_curves_that_do_not_move_are_told_in_words(curves, layers, words):
+    assert still_words(curves, layers).partition(":")[0] == words
 
 
 def test_a_group_has_the_grid_of_one_row_on_one_graph(tmp_path):

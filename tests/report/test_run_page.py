@@ -1,5 +1,4 @@
 import json
-import math
 import shutil
 from dataclasses import replace
 
@@ -8,10 +7,10 @@ import torch
 
 from akgnn.cli.main import main
 from akgnn.errors import CheckpointError, DataError
-from akgnn.explain.insight import ReliabilityBin
 from akgnn.report.html import render
-from akgnn.report.run_page import reliability_figure, run_page
+from akgnn.report.run_page import run_page
 from akgnn.runs.plan import RunPlan
+from akgnn.runs.run import load_run
 from report_data import HOSTILE
 from run_files import rewrite
 
@@ -28,6 +27,42 @@ def test_numbers_are_those_of_the_run(run):
     assert insight.num_mistakes == int(table.sum() - table.diag().sum())
     assert page.drawn["figures"]["loss"]["panels"][0]["best"] == kept["result"]["best_epoch"]
     assert page.drawn["responses"][0]["lambda"] == kept["result"]["lambda_max"]
+
+
+def test_the_accuracy_has_the_interval_of_its_test_nodes(run):
+    page = run_page(run)
+    low, high = load_run(run).result.test_accuracy_ci95
+    interval = f"{low:.0f} to {high:.0f} with {page.shown['insight'].num_test} nodes"
+    assert f'<span class="interval-words">{interval}</span>' in render(page)
+
+
+def test_probabilities_are_in_per_cent(run):
+    page = run_page(run)
+    suspect = page.shown["insight"].suspects[0]
+    text = render(page)
+    assert text.count('<th scope="col">Probability, %</th>') >= 2
+    assert f"<td>{100 * suspect.predicted_probability:.1f}</td>" in text
+
+
+def test_scalars_have_a_true_minus(signed_run):
+    page = run_page(signed_run)
+    kernels = replace(page.shown["learned"].kernels[0], scalar=-0.031, neighbour_share=-0.5)
+    page.shown["learned"] = replace(page.shown["learned"], kernels=(kernels,))
+    text = render(page).partition('id="drawn"')[0]
+    assert "<td>−0.031</td><td>−0.50</td>" in text
+
+
+def test_a_share_that_never_moves_is_a_sentence(signed_run, tmp_path):
+    def hold(content):
+        shares = content["history"]["neighbour_share"]
+        content["history"]["neighbour_share"] = [[0.5, -0.25, 0.5]] * len(shares)
+
+    page = run_page(damaged(signed_run, tmp_path, hold))
+    assert page.drawn["figures"]["share"]["panels"] == [{}]
+    text = render(page)
+    assert "All 3 layers stay between −0.25 and 0.50 throughout: there is nothing to draw." in text
+    assert 'data-figure="share"' not in text
+    assert 'href="#share"' in text
 
 
 def test_a_run_is_seen_through(run):
@@ -133,7 +168,8 @@ def test_many_layers_have_no_bands_that_cover_one_another(tmp_path):
 
 
 def test_in_and_out_neighbours_have_no_common_response(tmp_path):
-    page = trained(tmp_path / "run", "--set", "normalisation=directed")
+    quick = ["--set", "learning_rate=0.1"]
+    page = trained(tmp_path / "run", "--set", "normalisation=directed", *quick)
     assert page.drawn["responses"] == []
     names = page.drawn["figures"]["share"]["panels"][0]["names"]
     assert names == ["layer 1, in", "layer 1, out", "layer 2, in", "layer 2, out"]
@@ -182,17 +218,3 @@ def test_epochs_that_do_not_fit_are_refused(run, tmp_path):
     folder = damaged(run, tmp_path, lambda c: c["result"].update(best_epoch=0))
     with pytest.raises(CheckpointError, match="damaged"):
         run_page(folder)
-
-
-def test_empty_bins_are_listed_and_not_drawn():
-    bins = [
-        ReliabilityBin(0.0, 0.5, 0, math.nan, math.nan),
-        ReliabilityBin(0.5, 1.0, 10, 70.0, 85.0),
-    ]
-    (panel,) = reliability_figure(bins).panels
-    assert panel.rows == [
-        ("0.0 to 0.5", "0", "–", "–"),
-        ("0.5 to 1.0", "10", "70.0", "85.0"),
-    ]
-    assert panel.drawn == {"sure": [70.0], "right": [85.0], "count": [10]}
-    assert panel.summary == "Of 10 nodes that the model is 70 % sure of it is right for 85 %."

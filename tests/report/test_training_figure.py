@@ -45,6 +45,15 @@ def history_of(shares, start=()):
     return History(scores, scores, scores, scores, [[]] * len(shares), shares, list(start))
 
 
+def test_shares_that_never_move_are_a_sentence(spec):
+    panel, *_ = panels_of(spec, lambda seed: history_of(3 * [[0.5, 0.5, -0.5, -0.5]]))
+    assert panel.drawn == {}
+    assert panel.summary.startswith("All 2 layers stay between −0.50 and 0.50 throughout")
+    # The means stay and the runs part.
+    (moving, *_) = panels_of(spec, lambda seed: history_of([4 * [0.0], 4 * [(-1) ** seed / 2]]))
+    assert moving.drawn["rows"][0]["mean"] == [0, 0]
+
+
 def test_a_line_for_each_layer_that_is_the_mean_of_its_groups(spec):
     def history(seed):
         return history_of([[0.1 + seed / 10, 0.3 + seed / 10, -0.5, -0.5], [0.4, 0.6, 0.0, -1.0]])
@@ -57,19 +66,22 @@ def test_a_line_for_each_layer_that_is_the_mean_of_its_groups(spec):
     assert (first["x"], first["mean"]) == ([1, 2], [0.25, 0.5])
     assert first["std"] == [pytest.approx(0.071, abs=1e-3), 0.0]
     assert second["mean"] == [-0.5, -0.5]
-    assert panel.rows[0] == ("1", "0.25 ± 0.07", "-0.50 ± 0.00")
-    assert "2 epochs of 2 runs: layer 1 from 0.25 to 0.50; layer 2 from -0.50" in panel.summary
+    assert panel.rows[0] == ("1", "0.25 ± 0.07", "−0.50 ± 0.00")
+    assert "2 epochs of 2 runs: layer 1 from 0.25 to 0.50; layer 2 from −0.50" in panel.summary
 
 
 def test_of_several_starts_the_one_that_was_kept(spec):
     starts = tuple(RestartResult(name, 1, 0.5, 80.0, name == "b") for name in "ab")
-    rows = [[0.1] * 4, [0.7] * 4]
-    (panel,) = panels_of(spec, lambda seed: history_of(rows, start=[0, 1]), starts)
-    assert panel.drawn["rows"][0]["mean"] == [0.7]
+    rows = [[0.1] * 4, [0.7] * 4, [0.8] * 4]
+    (panel,) = panels_of(spec, lambda seed: history_of(rows, start=[0, 1, 1]), starts)
+    assert panel.drawn["rows"][0]["mean"] == [0.7, 0.8]
 
 
 def test_a_curve_ends_where_fewer_than_half_of_the_runs_train(spec):
-    (panel,) = panels_of(spec, lambda seed: history_of([[0.1] * 4] * (3 + 40 * seed)))
+    def history(seed):
+        return history_of([[epoch / 100] * 4 for epoch in range(3 + 40 * seed)])
+
+    (panel,) = panels_of(spec, history)
     assert panel.drawn["rows"][0]["x"][-1] == 43
     assert len(panel.rows) <= 25
 

@@ -12,6 +12,11 @@ def test_p_values(value, text):
     assert p_value(value) == text
 
 
+def test_numbers_have_a_true_minus_and_no_minus_zero():
+    assert number(-0.25, 2) == "−0.25"
+    assert number(-0.04) == "0.0"
+
+
 def test_what_is_not_there_is_a_dash():
     assert number(math.nan) == number(None) == "–"
     assert spread(84.44, math.nan) == "84.4"

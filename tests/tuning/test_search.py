@@ -48,6 +48,9 @@ def test_the_first_trial_is_the_plan_itself_without_test_nodes(tmp_path):
     assert (trial.state, trial.epochs) == ("finished", 4)
     assert search.plan_of(trial) == plan
     assert "-without-test:" in search.split
+    assert search.num_val == plan.load().split.val.numel()
+    assert search.start is trial
+    assert search.starts_as_asked
 
 
 def test_a_trial_of_an_ensemble_is_one_model_and_the_best_settings_are_of_all(tmp_path):

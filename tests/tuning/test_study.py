@@ -10,7 +10,7 @@ from akgnn.errors import MissingExtraError, RunFolderError
 from akgnn.training.score import Score
 from akgnn.tuning import study as module
 from akgnn.tuning.space import Dimension
-from akgnn.tuning.study import Study
+from akgnn.tuning.study import FEWEST_FOR_IMPORTANCE, Study
 
 SPACE = (Dimension("rate", 0.001, 0.1, log=True), Dimension("depth", 1, 9))
 ABOUT = {"run": {"model": "gcn"}, "space": {each.name: each.to_dict() for each in SPACE}}
@@ -47,6 +47,21 @@ def test_the_first_trial_is_the_start(opened):
     assert first == START
     assert second != START
     assert [trial.values for trial in study.trials] == [first, second]
+
+
+@pytest.mark.parametrize(("stop_on", "sign"), [("loss", 1), ("accuracy", -1)])
+def test_what_the_score_depends_on_is_important(opened, stop_on, sign):
+    study = opened(stop_on=stop_on)
+    for k in range(FEWEST_FOR_IMPORTANCE + 4):
+        trial, values = study.ask(SPACE, 0, START)
+        assert study.importance() == {} or k >= FEWEST_FOR_IMPORTANCE
+        # Pruned and failed trials do not count.
+        state = "pruned" if k % 6 == 5 and k < FEWEST_FOR_IMPORTANCE else "finished"
+        study.tell(trial, state, sign * values["rate"], epochs=5, seconds=1.0)
+    importance = study.importance()
+    assert list(importance) == ["rate", "depth"]
+    assert importance["rate"] > 0.6
+    assert sum(importance.values()) == pytest.approx(1)
 
 
 def test_a_start_outside_the_space_is_drawn_instead(opened):

@@ -41,6 +41,7 @@ def inspect(
     from akgnn.report.kernels import FREQUENCIES, learned_kernels
     from akgnn.report.words import ensemble_words, signal_words
     from akgnn.runs.run import load_run
+    from akgnn.training.metrics import interval_words
 
     loaded = load_run(run)
     model = loaded.model
@@ -72,8 +73,12 @@ def inspect(
     result, settings = loaded.result, loaded.plan.run
     trained_on = f"{loaded.plan.data_name}, split {loaded.facts.split}"
     say(f"{run}: {settings.model} ({settings.preset}) on {trained_on}")
+    # Records from before they had it are counted on the data, where there are any.
+    num_test = result.num_test or (insight.num_test if insight else 0)
+    interval = interval_words(result.test_accuracy, num_test)
     accuracy = number(result.test_accuracy)
-    say(f"test accuracy {accuracy} %, {result.epochs} epochs, best {result.best_epoch}")
+    say(f"test accuracy {accuracy} %{f' ({interval})' * bool(interval)}")
+    say(f"{result.epochs} epochs, best {result.best_epoch}")
     for line in ensemble_words(loaded):
         say(line)
     say()

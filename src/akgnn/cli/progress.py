@@ -216,8 +216,13 @@ class RunsProgress:
 def _bars(console: Console, *, is_needed: bool = True) -> Bars:
     bar = BarColumn(_bar_width(console))
     columns = (TextColumn("{task.description}"), bar, TimeElapsedColumn())
-    is_silent = not (console.is_terminal and is_needed)
+    is_silent = not (draws(console) and is_needed)
     return Bars(*columns, console=console, disable=is_silent, transient=True)
+
+
+def draws(console: Console) -> bool:
+    """Whether a line can be drawn over: a terminal, but none that only takes letters."""
+    return console.is_terminal and not console.is_dumb_terminal
 
 
 def _bar_width(console: Console) -> int:
@@ -247,7 +252,7 @@ def cases_progress(num_cases: int) -> Iterator[Callable[[int, str], None]]:
         TextColumn("{task.description}"),
         BarColumn(),
         console=console,
-        disable=not console.is_terminal,
+        disable=not draws(console),
         transient=True,
         # A bar that moves by itself would take time from what is measured.
         auto_refresh=False,

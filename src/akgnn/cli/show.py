@@ -84,7 +84,7 @@ def numbers(values: Sequence[float], digits: int = 2) -> str:
 def print_run(run: "Run", device: str, verdict: "Verdict | None" = None) -> None:
     """Print one run for people."""
     from akgnn.report.words import ensemble_words
-    from akgnn.training.metrics import METRICS
+    from akgnn.training.metrics import METRICS, interval_words
 
     result, settings = run.result, run.plan.run
     _print_data(run)
@@ -92,11 +92,12 @@ def print_run(run: "Run", device: str, verdict: "Verdict | None" = None) -> None
         f"{settings.model} ({settings.preset}), {settings.seeds}, "
         f"{result.seconds:.1f} s on {device}"
     )
+    interval = interval_words(result.test_accuracy, result.num_test)
     pairs = [
+        ("test accuracy", f"{result.test_accuracy:.1f} %{f'   ({interval})' * bool(interval)}"),
         (
-            "test accuracy",
-            f"{result.test_accuracy:.1f} %   (balanced {result.test_balanced_accuracy:.1f} %, "
-            f"macro F1 {result.test_macro_f1:.1f} %)",
+            "test balanced",
+            f"{result.test_balanced_accuracy:.1f} %   (macro F1 {result.test_macro_f1:.1f} %)",
         ),
         (
             "test log loss",
@@ -153,6 +154,8 @@ def print_seeds(runs: Sequence["Run"], verdict: "Verdict | None" = None) -> None
         f"{summary['std']:.2f} % over {len(runs)} seeds, "
         f"95 % interval of the mean {low:.2f} to {high:.2f}"
     )
+    for line in _test_nodes(runs, summary["mean"]):
+        say(line)
     if verdict is not None:
         say(f"most frequent class: {_most_frequent(verdict)}")
     if len(runs[0].facts.class_names) == 2:
@@ -162,6 +165,15 @@ def print_seeds(runs: Sequence["Run"], verdict: "Verdict | None" = None) -> None
             f"test ROC-AUC {roc_auc.mean:.2f} ± {roc_auc.std:.2f} %, "
             f"95 % interval of the mean {low:.2f} to {high:.2f}"
         )
+
+
+def _test_nodes(runs: Sequence["Run"], mean: float) -> list[str]:
+    """What the number of test nodes leaves open, where all runs have the same."""
+    from akgnn.training.metrics import interval_words
+
+    nodes, splits = runs[0].result.num_test, {run.facts.split for run in runs}
+    interval = interval_words(mean, nodes) if len(splits) == 1 else ""
+    return [f"the test nodes alone leave it open: {interval}"] if interval else []
 
 
 def seeds_summary(runs: Sequence["Run"]) -> dict[str, Any]:
@@ -338,9 +350,8 @@ def _by_strand(run: "Run", name: str, values: Sequence[float]) -> list[tuple[str
         return [(f"{name} per layer", numbers(values))] if values else []
     strands = by_strand(positions, values)
     if len(strands) > _MOST_LINES:
-        return [
-            (name, f"{number(min(values), 2)} to {number(max(values), 2)}, {len(strands)} a layer")
-        ]
+        span = f"{number(min(values), 2)} to {number(max(values), 2)}"
+        return [(name, f"{span}, {len(strands)} a layer")]
     if len(strands) == 1:
         only = name if name == "neighbours" else f"{name} per layer"
         return [(only, numbers(values))]

@@ -15,7 +15,7 @@ from akgnn.cli.progress import StopRequests, TrainingProgress
 from akgnn.cli.show import data_line, print_json, print_table
 from akgnn.cli.terminal import complain, say
 from akgnn.errors import MissingExtraError
-from akgnn.report.values import value_text
+from akgnn.report.values import number, value_text
 from akgnn.settings import MOST_RUNS
 
 if TYPE_CHECKING:
@@ -114,17 +114,19 @@ def tune(
         search = search_settings(
             plan, data, out, trials=trials, fixed=fixed, callbacks=[progress, stops]
         )
-    files = [STUDY_FILE, BEST_FILE, *_draw(search, out / _PAGE)]
+    root = "" if data_root is None else f" --data-root {quote(str(data_root))}"
+    command = f"akgnn train --config {quote(str(out / BEST_FILE))}{root}"
+    files = [STUDY_FILE, BEST_FILE, *_draw(search, out / _PAGE, command)]
     if as_json:
         print_json(as_object(search, out))
         return
     say(f"{data_line(plan.data_name, DataFacts.of(data))}; split {search.split}")
     _print_search(search, str(place))
     say(f"Kept in {out}: {', '.join(files)}.")
-    say(f"Train it with: akgnn train --config {quote(str(out / BEST_FILE))}")
+    say(f"Train it with: {command}")
 
 
-def _draw(search: "Search", file: Path) -> list[str]:
+def _draw(search: "Search", file: Path, command: str) -> list[str]:
     """Write the page where its packages are installed; say so where they are not."""
     from akgnn.report.html import check_packages, write
     from akgnn.report.tuning_page import tuning_page
@@ -134,7 +136,7 @@ def _draw(search: "Search", file: Path) -> list[str]:
     except MissingExtraError as error:
         complain(f"No page of the search was written. {error}")
         return []
-    write(tuning_page(search), file)
+    write(tuning_page(search, command), file)
     return [file.name]
 
 
@@ -148,6 +150,7 @@ def as_object(search: "Search", out: Path) -> dict[str, Any]:
         "preset": run.preset,
         "score": search.score.column,
         "best": asdict(search.best),
+        "importance": dict(search.importance),
         "settings": search.plan_of(search.best).to_dict(),
         "trials": [asdict(trial) for trial in search.trials],
         "out": str(out),
@@ -174,4 +177,9 @@ def _print_search(search: "Search", device: str) -> None:
     for each in search.space:
         old, new = value_text(start[each.name]), value_text(best.values[each.name])
         rows.append([each.name, old, Styled(new, "green") if new != old else new])
-    print_table(["setting", "start", "best"], rows)
+    columns = ["setting", "start", "best"]
+    if search.importance:
+        columns.append("importance %")
+        for row in rows:
+            row.append(number(100 * search.importance.get(row[0], 0.0), 0))
+    print_table(columns, rows)

@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.text import Text
 
 from akgnn.cli.plot import evenly, line_plot, spark_line
-from akgnn.cli.progress import TrainingProgress, fitting
+from akgnn.cli.progress import TrainingProgress, draws, fitting
 from akgnn.report.values import number
 from akgnn.training.callbacks import Epoch
 
@@ -38,7 +38,7 @@ class Watch(TrainingProgress):
     def __init__(self, num_runs: int, training: "TrainSettings", model: "Settings") -> None:
         super().__init__(num_runs, training)
         self.model = model
-        self.is_drawn = self.console.is_terminal and not self.console.is_dumb_terminal
+        self.is_drawn = draws(self.console)
         self._live = Live(console=self.console, auto_refresh=False)
         self._last = 0.0
         self._epoch: Epoch | None = None

@@ -71,4 +71,5 @@ def _result(boosted: Boosted, data: NodeData, seconds: float) -> FitResult:
         restarts=(),
         history=History(),
         calibration=calibration,
+        num_test=data.split.test.numel(),
     )

@@ -14,7 +14,7 @@ from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.training.calibration import UNCALIBRATED, Calibration
 from akgnn.training.ensemble import first_member
 from akgnn.training.fit import predict_logits
-from akgnn.training.metrics import CALIBRATION_BINS, confusion_matrix
+from akgnn.training.metrics import CALIBRATION_BINS, confusion_matrix, share_interval
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,11 @@ class ReliabilityBin:
     count: int
     confidence: float
     accuracy: float
+
+    @property
+    def ci95(self) -> tuple[float, float]:
+        """The 95 % interval of the accuracy that so many nodes leave, in per cent."""
+        return share_interval(self.accuracy, self.count)
 
 
 def reliability_bins(
@@ -194,7 +199,8 @@ class Insight:
 
     def to_dict(self) -> dict[str, Any]:
         """As `--json` prints it."""
-        return {**asdict(self), "calibration_gap": self.calibration_gap}
+        bins = [{**asdict(part), "ci95": list(part.ci95)} for part in self.reliability]
+        return {**asdict(self), "reliability": bins, "calibration_gap": self.calibration_gap}
 
 
 @torch.no_grad()

@@ -10,19 +10,21 @@ import numpy as np
 from akgnn.data.catalogue import graph_name
 from akgnn.experiments.results import CellResult
 from akgnn.experiments.statistics import Summary, summarise
-from akgnn.report.values import count, spread
+from akgnn.report.values import count, number, spread
 from akgnn.training.history import History
 
 # So many epochs are listed in a panel's table.
 _LISTED = 12
+# Where no curve between -1 and 1 moves by more, there is nothing to see.
+_STILL = 0.02
 
 
 @dataclass(frozen=True)
 class Panel:
     """One panel: its numbers as text, and what the script needs to draw it.
 
-    `summary` says what it shows to those who cannot see it. `key` names its lines, where each
-    panel has its own; they follow the order of the colours.
+    `summary` says what it shows to those who cannot see it, and to all where nothing is drawn.
+    `key` names its lines, where each panel has its own; they follow the order of the colours.
     """
 
     title: str
@@ -130,6 +132,17 @@ def lambda_panels(results: Sequence[CellResult]) -> list[Panel]:
 def mean_lambda(result: CellResult) -> list[float]:
     """λ of each layer, mean over the seeds; empty for a model without λ."""
     return [round(v, 4) for v in mean_by_place(record.lambda_max for record in result.finished)]
+
+
+def still_words(curves: Sequence[Sequence[float]], layers: int) -> str:
+    """Where the curves of so many layers stay, in place of level lines; empty where one moves."""
+    if max(max(curve) - min(curve) for curve in curves) > _STILL:
+        return ""
+    values = [value for curve in curves for value in curve]
+    levels = dict.fromkeys(number(value, 2) for value in (min(values), max(values)))
+    where = f"{'at' if len(levels) == 1 else 'between'} {' and '.join(levels)}"
+    whose = "The layer stays" if layers == 1 else f"All {layers} layers stay"
+    return f"{whose} {where} throughout: there is nothing to draw."
 
 
 def mean_by_place(rows: Iterable[Sequence[float]]) -> list[float]:

@@ -8,22 +8,23 @@ from typing import Any
 from akgnn.data.catalogue import graph_name
 from akgnn.data.node_data import NodeData
 from akgnn.errors import CheckpointError
-from akgnn.explain.insight import ReliabilityBin, insight_of
+from akgnn.explain.insight import insight_of
 from akgnn.models.scalars import Position, by_layer, positions_of
 from akgnn.report.figures import Figure
 from akgnn.report.html import Page
 from akgnn.report.kernels import LearnedKernels, learned_kernels
-from akgnn.report.panels import Panel
+from akgnn.report.panels import Panel, still_words
+from akgnn.report.reliability_figure import reliability_figure
 from akgnn.report.response import Response, kind_of, readout_of, spectrum_with_note
 from akgnn.report.values import number
 from akgnn.report.words import (
     FREQUENCIES_EXPLAINED,
     THRESHOLDS,
     ensemble_words,
-    reliability_words,
     signal_words,
 )
 from akgnn.runs.run import Run, load_run
+from akgnn.training.metrics import interval_words
 
 _LISTED = 12
 # Where there are more layers, the bands of their groups would cover one another.
@@ -54,6 +55,7 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
         "versions": run.versions,
         "learned": learned,
         "thresholds": THRESHOLDS,
+        "interval": interval_words(run.result.test_accuracy, insight.num_test),
     }
     return Page(
         f"{settings.model} on {shown['graph']}, {settings.seeds}",
@@ -69,29 +71,27 @@ def _figures(run: Run) -> tuple[Figure, ...]:
     loss = Figure("loss", "run-loss", "Loss by epoch", _LOSS, (_loss_panel(run),))
     history = run.result.history
     if run.result.lambda_max:
-        panel = _kernel_panel(run, "λ", history.lambda_max)
-        about = _LAMBDA + _groups_note(panel)
-        return loss, Figure("lambda", "run-lambda", "λ by epoch", about, (panel,))
+        return loss, _kernel_figure(run, "lambda", "λ", history.lambda_max)
     if history.neighbour_share and run.facts.num_edges:
-        panel = _kernel_panel(run, "Share of neighbours", history.neighbour_share)
-        title, about = "Share of neighbours by epoch", _SHARE + _groups_note(panel)
-        return loss, Figure("share", "run-share", title, about, (panel,))
+        return loss, _kernel_figure(run, "share", "Share of neighbours", history.neighbour_share)
     return (loss,)
+
+
+def _kernel_figure(run: Run, name: str, what: str, epochs: list[list[float]]) -> Figure:
+    panel = _kernel_panel(run, what, epochs)
+    about = _KERNELS[name] + _groups_note(panel)
+    return Figure(name, f"run-{name}", f"{what} by epoch", about, (panel,))
 
 
 _LOSS = (
     "Cross-entropy without dropout, measured after every epoch. The upright line marks the epoch "
     "that validation chose."
 )
-_LAMBDA = "At λ = 2 a node weighs as much as one of its neighbours."
-_SHARE = (
-    "The part of a node's new signal that each layer takes from its neighbours: below 0 they are "
-    "subtracted, at 0 ignored, at 1 nothing else is left."
-)
-_RELIABILITY = (
-    "Each point is the test nodes of one range of probabilities; the larger, the more nodes. On "
-    "the line the model is as often right as it is sure, above it more often."
-)
+_KERNELS = {
+    "lambda": "At λ = 2 a node weighs as much as one of its neighbours.",
+    "share": "The part of a node's new signal that each layer takes from its neighbours: below 0 "
+    "they are subtracted, at 0 ignored, at 1 nothing else is left.",
+}
 
 
 def _listed(run: Run) -> list[int]:
@@ -127,12 +127,16 @@ def _kernel_panel(run: Run, what: str, epochs: list[list[float]]) -> Panel:
     groups = max(map(len, names.values()))
     whose = f"layers, mean and range of their {groups} groups," if groups > 1 else "layers"
     banded = layers if groups > 1 and len(names) <= _MOST_BANDS else []
+    still = still_words(list(zip(*epochs, strict=True)), len(names))
     return Panel(
         title="",
-        summary=f"{what} of the {whose} at epoch {best}, which validation chose: {chosen}.",
+        summary=still
+        or f"{what} of the {whose} at epoch {best}, which validation chose: {chosen}.",
         columns=("epoch", *names),
         rows=[(f"{k + 1}", *map(_with_range, rows[k])) for k in _listed(run)],
-        drawn={
+        drawn={}
+        if still
+        else {
             "layers": [_short(map(fmean, layer)) for layer in layers],
             "low": [_short(map(min, layer)) for layer in banded],
             "high": [_short(map(max, layer)) for layer in banded],
@@ -145,48 +149,18 @@ def _kernel_panel(run: Run, what: str, epochs: list[list[float]]) -> Panel:
 
 def _with_range(values: Sequence[float]) -> str:
     """The mean and, of several, from where to where they go."""
-    mean = f"{fmean(values):.2f}"
-    return mean if len(values) == 1 else f"{mean} ({min(values):.2f} to {max(values):.2f})"
+    mean = number(fmean(values), 2)
+    ends = f"{number(min(values), 2)} to {number(max(values), 2)}"
+    return mean if len(values) == 1 else f"{mean} ({ends})"
 
 
 def _groups_note(panel: Panel) -> str:
     """How lines of several groups of channels are to be read; empty where layers have one each."""
-    groups = panel.drawn["groups"]
+    groups = panel.drawn.get("groups", 1)
     if groups == 1:
         return ""
     bands = ", and bands run from the lowest to the highest" if panel.drawn["low"] else ""
     return f" Lines are means over the {groups} groups of channels of a layer{bands}."
-
-
-def reliability_figure(bins: Sequence[ReliabilityBin]) -> Figure:
-    """The figure; nodes are grouped by the probability of their predicted class."""
-    filled = [part for part in bins if part.count]
-    panel = Panel(
-        title="",
-        summary="; ".join(
-            f"of {part.count} nodes that the model is {part.confidence:.0f} % sure of it is right "
-            f"for {part.accuracy:.0f} %"
-            for part in filled
-        ).capitalize()
-        + ".",
-        columns=("probability", "test nodes", "mean, %", "right, %"),
-        rows=[
-            (
-                f"{part.low:.1f} to {part.high:.1f}",
-                f"{part.count}",
-                number(part.confidence),
-                number(part.accuracy),
-            )
-            for part in bins
-        ],
-        drawn={
-            "sure": [round(part.confidence, 2) for part in filled],
-            "right": [round(part.accuracy, 2) for part in filled],
-            "count": [part.count for part in filled],
-        },
-    )
-    about = f"{reliability_words(bins)} {_RELIABILITY}"
-    return Figure("reliability", "run-reliability", "Is it right when it is sure?", about, (panel,))
 
 
 def _short(column: Any) -> list[float]:

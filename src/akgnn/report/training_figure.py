@@ -2,13 +2,22 @@
 
 from collections.abc import Sequence
 from statistics import fmean
+from typing import Any
 
 from akgnn.experiments.record import Record
 from akgnn.experiments.results import CellResult
 from akgnn.experiments.statistics import Summary, summarise
 from akgnn.models.scalars import by_layer, positions_of
-from akgnn.report.panels import Group, Panel, common_epochs, drawn_means, evenly, groups_of
-from akgnn.report.values import count, spread
+from akgnn.report.panels import (
+    Group,
+    Panel,
+    common_epochs,
+    drawn_means,
+    evenly,
+    groups_of,
+    still_words,
+)
+from akgnn.report.values import count, number, spread
 
 # So many epochs are drawn, evenly from the first to the last.
 _DRAWN = 25
@@ -24,7 +33,7 @@ def _panel(group: Group) -> Panel | None:
     layers = by_layer(positions_of(group.results[0].cell.template.preset.model))
     records = [record for result in group.results for record in result.finished]
     shares = [found for record in records if (found := _shares(record, list(layers.values())))]
-    if not shares:
+    if not shares or not layers:
         return None
     last = common_epochs([len(each) for each in shares])
     epochs = evenly(last, _DRAWN)
@@ -33,24 +42,31 @@ def _panel(group: Group) -> Panel | None:
         for k, name in enumerate(layers)
     }
     told = [
-        f"{name} from {found[1].mean:.2f} to {found[last].mean:.2f}"
+        f"{name} from {number(found[1].mean, 2)} to {number(found[last].mean, 2)}"
         for name, found in means.items()
     ]
+    drawn: list[dict[str, Any]] = [
+        {"name": name, "x": list(line), **drawn_means(line.values())}
+        for name, line in means.items()
+    ]
+    # The band counts too: it may open where the mean stays.
+    edges = [
+        [mean + sign * std for mean, std in zip(line["mean"], line["std"], strict=True)]
+        for line in drawn
+        for sign in (-1, 1)
+    ]
+    still = still_words(edges, len(drawn))
     return Panel(
         title=group.title,
-        summary=f"Mean share of neighbours of {group.label} on {group.graph} over "
+        summary=still
+        or f"Mean share of neighbours of {group.label} on {group.graph} over "
         f"{count(last, 'epoch')} of {count(len(shares), 'run')}: {'; '.join(told)}.",
         columns=("epoch", *layers),
         rows=[
             (f"{epoch}", *(spread(line[epoch].mean, line[epoch].std, 2) for line in means.values()))
             for epoch in means[next(iter(layers))]
         ],
-        drawn={
-            "rows": [
-                {"name": name, "x": list(line), **drawn_means(line.values())}
-                for name, line in means.items()
-            ]
-        },
+        drawn={} if still else {"rows": drawn},
         key=list(layers),
     )
 

@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,6 +53,11 @@ class Search:
 
     It started from the settings of the plan. The split, by name and fingerprint, is without its
     test nodes.
+
+    Attributes:
+        num_val: Number of validation nodes, which the score is of; 0 where it is not known.
+        importance: What each setting had to do with a good score, the largest first; they add up to
+            1. Empty where too few trials have finished to tell.
     """
 
     plan: RunPlan
@@ -60,6 +65,19 @@ class Search:
     score: Score
     split: str
     trials: tuple[Trial, ...]
+    num_val: int = 0
+    importance: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def start(self) -> Trial | None:
+        """The first trial, which the best is compared with; None where it did not finish."""
+        return self.trials[0] if self.trials[0].state == "finished" else None
+
+    @property
+    def starts_as_asked(self) -> bool:
+        """Whether the first trial has the settings to start from; some may lie out of the space."""
+        start = settings_of(self.plan.preset)
+        return all(value == start[name] for name, value in self.trials[0].values.items())
 
     @property
     def best(self) -> Trial:
@@ -122,7 +140,8 @@ def tune(
         storage_errors(file),
         closing(Study(file, parse_json(json_text(about)), score)) as study,
     ):
-        result = partial(Search, plan, space, score, data.split.label)
+        nodes = data.split.val.numel()
+        result = partial(Search, plan, space, score, data.split.label, num_val=nodes)
         while (done := len(study.trials)) < trials:
             trial, values = study.ask(space, plan.run.seed, settings_of(plan.preset))
             tried = replace(plan.members()[0], preset=tried_preset(plan.preset, values))
@@ -134,7 +153,7 @@ def tune(
                     "the same command goes on."
                 ) from error
             _write_best(result(study.trials), folder / BEST_FILE)
-        search = result(study.trials)
+        search = result(study.trials, importance=study.importance())
         # Again: whoever was killed after the last trial may have left the file of the one before.
         _write_best(search, folder / BEST_FILE)
     if not search.finished:

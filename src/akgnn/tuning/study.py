@@ -2,6 +2,7 @@
 
 import math
 import sqlite3
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ _NAME = "akgnn"
 _ABOUT, _RESULT = "about", "result"
 # Trials before the first may be pruned, and epochs before a trial may be.
 _FIRST_TRIALS, _FIRST_EPOCHS = 5, 50
+# Importance is that for being among the best quarter, which should have five trials or more.
+_BEST_SHARE = 0.25
+FEWEST_FOR_IMPORTANCE = 20
 
 
 @dataclass(frozen=True)
@@ -148,6 +152,24 @@ class Study:
         else:
             # Failed ones too: the sampler learns to keep away from where training diverges.
             self.study.tell(trial, state=self._states.PRUNED)
+
+    def importance(self) -> dict[str, float]:
+        """What each setting had to do with a good score, the largest first; they add up to 1.
+
+        By PED-ANOVA: how far the values of the best quarter of the finished trials are spread
+        otherwise than those of all. Empty where too few have finished to tell.
+        """
+        from optuna.exceptions import ExperimentalWarning
+        from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
+
+        finished = self.study.get_trials(False, [self._states.COMPLETE])
+        if len(finished) < FEWEST_FOR_IMPORTANCE:
+            return {}
+        with warnings.catch_warnings():
+            # Releases of optuna before the fifth call it experimental.
+            warnings.simplefilter("ignore", ExperimentalWarning)
+            evaluator = PedAnovaImportanceEvaluator(target_quantile=_BEST_SHARE)
+        return dict(get_param_importances(self.study, evaluator=evaluator))
 
     def close(self) -> None:
         """Close the file."""

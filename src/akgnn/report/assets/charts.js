@@ -121,11 +121,20 @@
       akgnn.draw(element, [{
         x: panel.sure, y: panel.right, mode: "markers", cliponaxis: false,
         marker: {
-          color: akgnn.colour("series-1"), opacity: 1, line: { width: 0 },
+          color: akgnn.colour("series-1"), opacity: 1,
+          symbol: panel.count.map((count) => (count < 5 ? "circle-open" : "circle")),
+          line: { width: panel.count.map((count) => (count < 5 ? 1.5 : 0)) },
           size: panel.count.map((count) => 5 + 17 * Math.sqrt(count / most)),
         },
-        customdata: panel.count,
-        hovertemplate: "%{customdata} nodes<br>sure %{x:.0f} %<br>right %{y:.0f} %<extra></extra>",
+        error_y: {
+          type: "data", symmetric: false, width: 3, thickness: 1.5,
+          color: akgnn.colour("series-1"),
+          array: panel.high.map((high, k) => high - panel.right[k]),
+          arrayminus: panel.low.map((low, k) => panel.right[k] - low),
+        },
+        customdata: panel.count.map((count, k) => [count, panel.low[k], panel.high[k]]),
+        hovertemplate: "%{customdata[0]} nodes<br>sure %{x:.0f} %<br>"
+          + "right %{y:.0f} % (%{customdata[1]:.0f} to %{customdata[2]:.0f})<extra></extra>",
       }], akgnn.layout({
         hovermode: "closest",
         margin: { l: 44, r: 16, t: 16, b: 40 },
@@ -224,9 +233,41 @@
           title: { text: panel.name },
           ...(isChoice
             ? { type: "category", categoryorder: "array", categoryarray: panel.choices }
-            : panel.log ? { type: "log", exponentformat: "power" } : { dtick: panel.step }),
+            : panel.log ? { type: "log", ...stepTicks(panel.x) } : { dtick: panel.step }),
         },
         yaxis: { title: { text: panel.score } },
+      }));
+    },
+
+    // Parallel coordinates on their side: a row for each setting, and trials run down through them.
+    "tuning-parallel"(element, panel) {
+      const rows = panel.rows.map((_, k) => -k);
+      const lines = (which, style, marker) => {
+        const shown = panel.trials.filter((trial) => trial.group === which);
+        // A gap between trials: one trace for all of a group.
+        const gapped = (list) => shown.flatMap((trial) => [...list(trial), null]);
+        return {
+          x: gapped((trial) => trial.at), y: gapped(() => rows),
+          text: gapped((trial) => trial.texts.map((text, k) => `trial ${trial.number}: ${panel.rows[k].name} ${text}`)),
+          mode: "lines+markers", line: style, marker: { size: marker, color: style.color, opacity: 1 },
+          hovertemplate: "%{text}<extra></extra>",
+        };
+      };
+      element.style.height = `${2.9 * rows.length + 1.5}rem`;
+      akgnn.draw(element, [
+        lines("other", { color: akgnn.faded("muted", 0.55), width: 1, dash: "dot" }, 3),
+        lines("good", { color: akgnn.colour("series-1"), width: 1.75 }, 5),
+        lines("best", { color: akgnn.colour("series-2"), width: 3.5 }, 8),
+      ], akgnn.layout({
+        hovermode: "closest",
+        margin: { l: 60, r: 24, t: 8, b: 12 },
+        xaxis: { range: [-0.04, 1.04], showgrid: false, showticklabels: false },
+        yaxis: { range: [0.6 - rows.length, 0.45], tickvals: rows, ticktext: panel.rows.map((row) => row.name) },
+        annotations: panel.rows.flatMap((row, k) => row.ticks.map(({ at, text }) => ({
+          x: at, y: -k, text, showarrow: false, yshift: -13, xanchor: at < 0.02 ? "left" : at > 0.98 ? "right" : "center",
+          xshift: at < 0.02 ? -4 : at > 0.98 ? 4 : 0,
+          font: { size: 10, color: akgnn.colour("muted") }, bgcolor: akgnn.colour("paper"), borderpad: 0,
+        }))),
       }));
     },
 
@@ -284,6 +325,9 @@
   const trials = (panel) => ({
     x: panel.x, y: panel.y, mode: "markers",
     marker: {
+      // Marks of several sizes are paler unless told not to be.
+      opacity: 1,
+      line: { width: panel.pruned.map((isPruned) => (isPruned ? 1.5 : 0)) },
       size: panel.chosen.map((isChosen) => (isChosen ? 13 : 8)),
       symbol: panel.pruned.map((isPruned, k) => (isPruned ? "circle-open" : panel.chosen[k] ? "star" : "circle")),
       color: panel.chosen.map((isChosen) => akgnn.colour(isChosen ? "series-2" : "series-1")),
@@ -292,17 +336,20 @@
     hovertemplate: "%{text}: %{y:.4~r}<extra></extra>",
   });
 
-  // A logarithmic axis with ticks at 1, 2 and 5 of every power of ten.
+  // A logarithmic axis with ticks at 1, 2 and 5 of every power of ten; of many powers at 1 alone.
   function stepTicks(values) {
     const [low, high] = [Math.min(...values) / 1.25, Math.max(...values) * 1.25];
     const powers = upTo(30).map((k) => k - 16);
     const ticks = powers.flatMap((k) => [1, 2, 5].map((step) => step * 10 ** k));
-    const tickvals = ticks.filter((tick) => low <= tick && tick <= high);
+    const inside = ticks.filter((tick) => low <= tick && tick <= high);
+    const tickvals = inside.length > 8 ? inside.filter((tick) => isPower(tick)) : inside;
     return {
       range: [Math.log10(low), Math.log10(high)], tickvals,
       ticktext: tickvals.map((tick) => tick.toLocaleString("en", { maximumSignificantDigits: 1 })),
     };
   }
+
+  const isPower = (tick) => Math.abs(Math.log10(tick) - Math.round(Math.log10(tick))) < 1e-9;
 
   // λ or the share of neighbours of each layer, with a band where it has several groups and a line
   // at the level that changes its meaning.

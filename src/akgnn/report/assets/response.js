@@ -70,13 +70,23 @@
 
   const isShown = (kind) => shown.querySelector(`[value=${kind}]`).checked;
 
-  // The number of each product on its line, where the lines lie apart.
+  // The number of each product on its line, one beside the other, so that none covers another where
+  // lines lie close; the last, which falls most, first. Of many layers only some have theirs.
   function labels() {
-    return respond(scalars, 0.5, stack.readout, kind().factor).product.map((y, k) => ({
-      x: 0.5, y, text: String(k + 1), showarrow: false, bgcolor: akgnn.colour("paper"), borderpad: 1,
-      font: { size: 10, color: akgnn.colour("series-1") },
-    }));
+    const step = Math.ceil(scalars.length / 8);
+    const numbered = scalars.map((_, k) => k).filter((k) => (scalars.length - 1 - k) % step === 0);
+    return numbered.map((k, place) => {
+      const x = 0.2 + 0.15 * (numbered.length - 1 - place);
+      return {
+        x, y: respond(scalars, x, stack.readout, kind().factor).product[k], text: String(k + 1),
+        showarrow: false, bgcolor: akgnn.colour("paper"), borderpad: 1,
+        font: { size: 10, color: akgnn.colour("series-1") },
+      };
+    });
   }
+
+  // Adding 0 turns -0 into 0; a true minus, as everywhere on the page.
+  const text = (value) => (Number(value.toFixed(2)) + 0).toFixed(2).replace("-", "−");
 
   function draw() {
     const axis = akgnn.axisStyle();
@@ -101,9 +111,7 @@
 
   function describe() {
     const places = [0, 0.5, 1, 1.5, 2];
-    const values = places.map((mu) => respond(scalars, mu, stack.readout, kind().factor).readout)
-      // Adding 0 turns -0 into 0.
-      .map((value) => (Number(value.toFixed(2)) + 0).toFixed(2));
+    const values = places.map((mu) => text(respond(scalars, mu, stack.readout, kind().factor).readout));
     const table = document.getElementById("response-table");
     const fill = (row, texts) => {
       while (row.cells.length > 1) row.deleteCell(1);
@@ -114,7 +122,7 @@
     const pairs = places.map((mu, k) => `${values[k]} at μ = ${mu}`).join(", ");
     chart.setAttribute(
       "aria-label",
-      `Frequency response on ${stack.name} with ${kind().symbol} = ${scalars.map((v) => v.toFixed(2)).join(", ")}: `
+      `Frequency response on ${stack.name} with ${kind().symbol} = ${scalars.map(text).join(", ")}: `
         + `the readout multiplies by ${pairs}.`,
     );
   }
@@ -133,10 +141,10 @@
     label.htmlFor = input.id;
     label.textContent = `${kind().symbol} of layer ${place + 1}`;
     output.htmlFor.add(input.id);
-    output.textContent = value.toFixed(2);
+    output.textContent = text(value);
     input.addEventListener("input", () => {
       scalars[place] = Number(input.value);
-      output.textContent = scalars[place].toFixed(2);
+      output.textContent = text(scalars[place]);
       draw();
     });
     row.className = "slider";

@@ -1,4 +1,4 @@
-// Tables: sorting by a column, opening a row, choosing a graph.
+// Tables: sorting by a column, opening a row, choosing a graph. And commands, to be copied.
 "use strict";
 (() => {
   const rank = (cell, kind) => {
@@ -38,6 +38,19 @@
       const isOpen = button.getAttribute("aria-expanded") === "true";
       button.setAttribute("aria-expanded", String(!isOpen));
       document.getElementById(button.getAttribute("aria-controls")).hidden = isOpen;
+    });
+  }
+
+  // A command is copied, or selected where the browser does not let pages copy.
+  for (const button of document.querySelectorAll(".copy")) {
+    const text = document.getElementById(button.getAttribute("aria-controls"));
+    button.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(text.textContent);
+        button.textContent = "Copied";
+      } catch {
+        getSelection().selectAllChildren(text);
+      }
     });
   }
 
