@@ -40,7 +40,7 @@ from akgnn.notebook import card
 # An edge is sorted by row · nodes + column, which has to be an int64.
 _MOST_NODES = 3_000_000_000
 # Degrees of a graph with more edges are not counted merely to show it.
-_QUICK = 20_000_000
+_QUICK = 10_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)

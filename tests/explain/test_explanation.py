@@ -63,7 +63,7 @@ def test_as_json_it_is_flat():
     content = json.loads(json.dumps(explain_node(Smoothing(), star(), 0).to_dict()))
     assert content["node"] == 0
     assert set(content["neighbours"][0]) == {
-        *("node", "name", "role", "label", "predicted", "effect", "without", "says")
+        *("node", "name", "role", "label", "predicted", "effect", "without", "direction", "says")
     }
     assert content["neighbours"][0]["says"] == "speaks for"
     assert set(content["far"][0]) == {
@@ -110,8 +110,9 @@ def test_a_directed_graph_has_neighbours_on_both_sides(normalisation):
     graph = Graph.from_edge_index(torch.tensor([[1, 0, 2], [0, 2, 3]]), num_nodes=6)
     data = replace(star(torch.rand(6, 2) + 0.1), graph=graph)
     model = AKGNN(2, 4, 2, num_layers=2, normalisation=normalisation, kernel="signed").eval()
-    found = {n.facts.node: n.effect for n in explain_node(model, data, 0).neighbours}
-    assert found.keys() == {1, 2}
+    around = explain_node(model, data, 0).neighbours
+    assert {n.facts.node: n.direction for n in around} == {1: "from it", 2: "to it"}
+    found = {n.facts.node: n.effect for n in around}
     assert abs(found[1]) > 1e-6
     assert (abs(found[2]) > 1e-6) == (normalisation == "directed")
 

@@ -2,7 +2,14 @@ import pytest
 import torch
 
 from akgnn.errors import DataError
-from akgnn.explain.nodes import distances_from, facts_of, find_node, neighbours_of, role_of
+from akgnn.explain.nodes import (
+    direction_of,
+    distances_from,
+    facts_of,
+    find_node,
+    neighbours_of,
+    role_of,
+)
 from akgnn.graph import Graph
 from explain_data import star
 
@@ -47,3 +54,10 @@ def test_distances():
     assert distances_from(star().graph, 5).tolist() == [-1, -1, -1, -1, -1, 0]
     path = Graph.from_edge_index(torch.tensor([[1, 1, 3], [0, 2, 2]]))
     assert distances_from(path, 0).tolist() == [0, 1, 2, 3]
+
+
+def test_the_direction_of_edges_is_seen_from_the_neighbour():
+    graph = Graph.from_edge_index(torch.tensor([[1, 0, 0, 3], [0, 2, 3, 0]]), num_nodes=4)
+    found = [direction_of(graph, 0, other) for other in (1, 2, 3)]
+    assert found == ["from it", "to it", "both ways"]
+    assert direction_of(graph.symmetrised(), 0, 1) == ""

@@ -10,6 +10,7 @@ from akgnn.explain.sentences import (
     class_of,
     class_sentences,
     distances,
+    edge_words,
     far_shown,
     not_looked_at,
     together,
@@ -50,6 +51,15 @@ def test_a_class_that_would_change_is_named(found):
     first, *others = found.neighbours
     assert changed_class(first, found) == "a"
     assert {changed_class(other, found) for other in others} == {""}
+
+
+@pytest.mark.parametrize(
+    ("direction", "text"),
+    [("", ""), ("from it", ", edge from it"), ("both ways", ", edges both ways")],
+)
+def test_edges_of_a_directed_graph_are_told(direction, text):
+    facts = NodeFacts(0, "0", "none", None, "a")
+    assert edge_words(Neighbour(facts, 0.5, "a", direction)) == text
 
 
 def test_effects_are_added_up():

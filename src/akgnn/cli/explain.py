@@ -95,7 +95,14 @@ def _print(found: "Explanation", top: int) -> None:
 
 
 def _print_neighbours(found: "Explanation", shown: Sequence["Neighbour"]) -> None:
-    from akgnn.explain.sentences import FULL, called, changed_class, not_looked_at, together
+    from akgnn.explain.sentences import (
+        FULL,
+        called,
+        changed_class,
+        edge_words,
+        not_looked_at,
+        together,
+    )
 
     say()
 
@@ -104,7 +111,9 @@ def _print_neighbours(found: "Explanation", shown: Sequence["Neighbour"]) -> Non
     rows = []
     for each in shown:
         other = changed_class(each, found)
-        text = _class(each.facts) + (f"; without it: {called(other)}" if other else "")
+        text = f"{_class(each.facts)}{edge_words(each)}" + (
+            f"; without it: {called(other)}" if other else ""
+        )
         rows.append([each.facts.name, *_cells(each.effect, largest), text])
     print_table(["neighbour", "effect", HEADING, "class"], rows, "lrll")
     hidden = found.neighbours[len(shown) :]

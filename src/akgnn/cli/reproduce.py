@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def reproduce(
     experiment: str = typer.Argument(
-        help=f"{', '.join(PAPER)}, all of these as `all`, {', '.join(OTHERS)}, "
+        help=f"{', '.join(PAPER)}, these as `all`, {', '.join(OTHERS)}, "
         "or a spec of your own, FILE.toml.",
         autocompletion=experiment_names,
     ),

@@ -14,7 +14,14 @@ from torch import Tensor, nn
 from akgnn.csr import CSR, Pattern, rowptr_from_rows
 from akgnn.data.node_data import NodeData
 from akgnn.errors import DataError, SettingsError
-from akgnn.explain.nodes import NodeFacts, distances_from, facts_of, neighbours_of
+from akgnn.explain.nodes import (
+    Direction,
+    NodeFacts,
+    direction_of,
+    distances_from,
+    facts_of,
+    neighbours_of,
+)
 from akgnn.explain.picture import TOP, picture
 from akgnn.explain.sentences import HARDLY_BELOW
 from akgnn.graph import Graph
@@ -30,11 +37,13 @@ class Neighbour:
         facts: About it.
         effect: What the edges between the two add to the log-odds of the explained node's class.
         without: Name of the class that the explained node would get without those edges.
+        direction: Of a directed graph, whether an edge comes from it, goes to it, or both.
     """
 
     facts: NodeFacts
     effect: float
     without: str
+    direction: Direction = ""
 
     @property
     def says(self) -> str:
@@ -61,7 +70,8 @@ def neighbour_effects(
         without: Tensor = model(data.x, without_edges(data.graph, node, other))[node]
         effect = before - float(log_odds(without, chosen))
         name = data.class_names[int(without.argmax())]
-        found.append(Neighbour(_facts(other, logits, data), effect, name))
+        direction = direction_of(data.graph, node, other)
+        found.append(Neighbour(_facts(other, logits, data), effect, name, direction))
     return sorted(found, key=lambda neighbour: -abs(neighbour.effect))
 
 

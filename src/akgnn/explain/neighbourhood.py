@@ -14,6 +14,7 @@ from akgnn.explain.sentences import (
     called,
     changed_class,
     class_of,
+    edge_words,
     percent,
     together,
 )
@@ -108,7 +109,9 @@ class Neighbourhood(ABC):
         yield words(first, y + 15, facts.name, bold=True, anchor=anchor, room=room - taken)
         yield words(x, y + 15 + _LINE, called(name), anchor=anchor, room=room)
         small = y + 13 + 2 * _LINE
-        told = known if known != "prediction" else _predicted(facts)
+        edge = edge_words(neighbour)
+        told = known if known != "prediction" else _predicted(facts, is_short=bool(edge))
+        told += edge
         yield words(x, small, told, "muted", size=SMALL, anchor=anchor, room=room)
         if other := changed_class(neighbour, self.found):
             told = f"without it: {called(other)}"
@@ -239,11 +242,11 @@ def _colour(effect: float) -> str:
     return "plus" if effect > 0 else "minus"
 
 
-def _predicted(facts: NodeFacts) -> str:
+def _predicted(facts: NodeFacts, *, is_short: bool) -> str:
     """How a class is known that is not a training label."""
     if facts.label is None:
         return "predicted, no label"
     role = "" if facts.role == "none" else f" ({facts.role})"
     if facts.label == facts.predicted:
-        return f"predicted, rightly{role}"
+        return f"predicted{role}" if is_short else f"predicted, rightly{role}"
     return f"predicted, but {called(facts.label)}{role}"

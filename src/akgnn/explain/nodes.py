@@ -11,6 +11,8 @@ from akgnn.errors import DataError, UnknownNameError
 from akgnn.graph import Graph
 
 Role = Literal["training", "validation", "test", "none"]
+Direction = Literal["", "from it", "to it", "both ways"]
+"""Which way the edges between a node and a neighbour go; nothing in an undirected graph."""
 # So many ids an error lists.
 _FEW = 20
 
@@ -94,6 +96,21 @@ def neighbours_of(graph: Graph, node: int) -> Tensor:
     patterns = [side.adjacency.pattern for side in sides]
     rows = [p.col[int(p.rowptr[node]) : int(p.rowptr[node + 1])] for p in patterns]
     return cast(Tensor, torch.cat(rows).long().unique())
+
+
+def direction_of(graph: Graph, node: int, neighbour: int) -> Direction:
+    """Which way the edges between a node and its neighbour go, as seen from the neighbour."""
+    if graph.is_symmetric:
+        return ""
+    pattern = graph.adjacency.pattern
+
+    def hears(one: int, other: int) -> bool:
+        sources = pattern.col[int(pattern.rowptr[one]) : int(pattern.rowptr[one + 1])]
+        return bool((sources == other).any())
+
+    if not hears(node, neighbour):
+        return "to it"
+    return "both ways" if hears(neighbour, node) else "from it"
 
 
 def distances_from(graph: Graph, node: int) -> Tensor:

@@ -69,6 +69,14 @@ def changed_class(neighbour: "Neighbour", found: "Explanation") -> str:
     return neighbour.without if neighbour.without != found.predicted.name else ""
 
 
+def edge_words(neighbour: "Neighbour") -> str:
+    """Which way the edges of a neighbour go, to stand behind other words; else nothing."""
+    if not neighbour.direction:
+        return ""
+    both = neighbour.direction == "both ways"
+    return f", edge{'s' if both else ''} {neighbour.direction}"
+
+
 def together(neighbours: Sequence["Neighbour"]) -> str:
     """The effects of neighbours that are not shown one by one, added up."""
     return signed(sum(neighbour.effect for neighbour in neighbours), 2)

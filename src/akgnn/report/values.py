@@ -11,6 +11,7 @@ def number(value: float | None, digits: int = 1) -> str:
     """A number with a true minus, or a dash where there is none."""
     if value is None or not math.isfinite(value):
         return "–"
+    # Adding 0 turns -0 into 0.
     return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
 
 
