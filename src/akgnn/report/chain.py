@@ -10,7 +10,7 @@ the classifier goes in front of the layers, which leaves fewer channels:
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -23,9 +23,9 @@ from akgnn.layers.norms import BatchNorm
 from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.models.akgnn import AKGNN
 from akgnn.models.akgnn_grand import AKGNNGrand
+from akgnn.report.response import Kind
 from akgnn.training.ensemble import Ensemble
 
-Kind = Literal["lambda", "tau", "beta"]
 _READOUTS = ("sum", "mean", "last", "max", "concat")
 # Numbers of the signal that enters the layers; more would make a page of more than 10 MB.
 MOST_NUMBERS = 2_500_000

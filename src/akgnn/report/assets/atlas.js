@@ -254,8 +254,8 @@
     function addSlider({ name, members }) {
       const mean = meanOf(learnedScalars, members);
       const row = element("div", "", { class: "atlas-slider" });
-      const range = element("input", "", { type: "range", step: 0.01, "aria-label": `${kind.symbol} of ${name}` });
-      const number = element("input", "", { type: "number", step: 0.01, "aria-label": `${kind.symbol} of ${name}, as a number` });
+      const range = element("input", "", { type: "range", step: 0.01, "aria-label": `${kind.symbol} in ${name}` });
+      const number = element("input", "", { type: "number", step: 0.01, "aria-label": `${kind.symbol} in ${name}, as a number` });
       range.min = Math.min(kind.low, Math.floor(mean));
       range.max = Math.max(kind.high, Math.ceil(mean), Math.ceil(kind.gcn(data.meanDegree)));
       if (Number.isFinite(kind.least)) number.min = kind.least;
@@ -633,7 +633,10 @@
     redraw();
     describe();
     akgnn.redraw.push(redraw);
-    new ResizeObserver(redraw).observe(canvas);
+    new ResizeObserver(() => requestAnimationFrame(() => {
+      map.place();
+      draw();
+    })).observe(canvas);
     // For tests, and for whoever opens the console.
     return {
       graph, network, learnedScalars, role, set, choose,
