@@ -87,7 +87,7 @@ def test_numbers_of_runs_are_shown_where_rows_differ_in_them(spec, tmp_path, cap
     file.write_text(
         SPEC.replace("seeds = 4", "seeds = 1").replace("set = {", "seeds = 2\nset = {", 1)
     )
-    for name, head in ((spec, [""]), (str(file), ["", "runs"])):
+    for name, head in ((spec, ["method"]), (str(file), ["method", "runs"])):
         command = ["reproduce", name, "--out", str(tmp_path / name[-9:]), "--jobs", "1"]
         command += ["--seeds", "1"] if name == spec else []
         assert main([*command, "--markdown"]) == 0
