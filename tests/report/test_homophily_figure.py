@@ -41,8 +41,8 @@ def test_rows_with_shares_have_a_panel_of_layers(spec):
     assert shares.drawn["layers"][0]["mean"] == pytest.approx([-0.485, 0.015, 0.315])
     assert shares.drawn["layers"][1]["mean"] == [0.5, 0.5, 0.5]
     assert shares.columns == ("homophily", "layer 1", "layer 2", "starts kept")
-    assert shares.rows[0] == ("0", "-0.48 ± 0.01", "0.50 ± 0.00", "-1: 4")
-    assert "layer 1 -0.48 at homophily 0, 0.32 at 0.8" in shares.summary
+    assert shares.rows[0] == ("0", "−0.48 ± 0.01", "0.50 ± 0.00", "−1: 4")
+    assert "layer 1 −0.48 at homophily 0, 0.32 at 0.8" in shares.summary
 
 
 def test_old_records_have_scores_alone(spec):
@@ -54,7 +54,7 @@ def test_one_run_has_no_band(spec):
     scores, shares = panels_of(spec, keep=lambda record: record.seed == 0)
     assert scores.drawn["rows"][0]["std"] == [0, 0, 0]
     assert scores.rows[0][1] == "50.0, n 1"
-    assert shares.rows[0][1] == "-0.50"
+    assert shares.rows[0][1] == "−0.50"
 
 
 def test_a_row_without_runs_at_some_homophily_leaves_a_gap(spec):

@@ -57,8 +57,8 @@ def test_a_line_for_each_layer_that_is_the_mean_of_its_groups(spec):
     assert (first["x"], first["mean"]) == ([1, 2], [0.25, 0.5])
     assert first["std"] == [pytest.approx(0.071, abs=1e-3), 0.0]
     assert second["mean"] == [-0.5, -0.5]
-    assert panel.rows[0] == ("1", "0.25 ± 0.07", "-0.50 ± 0.00")
-    assert "2 epochs of 2 runs: layer 1 from 0.25 to 0.50; layer 2 from -0.50" in panel.summary
+    assert panel.rows[0] == ("1", "0.25 ± 0.07", "−0.50 ± 0.00")
+    assert "2 epochs of 2 runs: layer 1 from 0.25 to 0.50; layer 2 from −0.50" in panel.summary
 
 
 def test_of_several_starts_the_one_that_was_kept(spec):

@@ -14,7 +14,7 @@ from akgnn.experiments.statistics import Summary, summarise
 from akgnn.models.scalars import by_layer, positions_of
 from akgnn.report.panels import Panel, drawn_means
 from akgnn.report.tables import point_name
-from akgnn.report.values import pairs, spread
+from akgnn.report.values import number, pairs, spread
 from akgnn.training.metrics import METRICS
 
 
@@ -129,8 +129,8 @@ def _share_panel(line: Line) -> Panel | None:
         for k, name in enumerate(names)
     }
     told = [
-        f"{name} {found[min(found)].mean:.2f} at homophily {min(found):g}, "
-        f"{found[max(found)].mean:.2f} at {max(found):g}"
+        f"{name} {number(found[min(found)].mean, 2)} at homophily {min(found):g}, "
+        f"{number(found[max(found)].mean, 2)} at {max(found):g}"
         for name, found in means.items()
     ]
     starts = {h: _starts(line.results[h]) for h in known}
@@ -174,4 +174,6 @@ def _starts(result: CellResult) -> str:
         for start in record.starts
         if start.is_chosen
     )
-    return "; ".join(f"{start}: {number}" for start, number in kept.most_common())
+    # Some starts are numbers.
+    shown = (f"−{s[1:]}: {n}" if s.startswith("-") else f"{s}: {n}" for s, n in kept.most_common())
+    return "; ".join(shown)

@@ -7,7 +7,7 @@ only the scripts that are part of the page, by their hashes, and load nothing.
 import base64
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SCRIPTS = ("plotly/plotly-basic.min.js", "theme.js", "tables.js", "charts.js", "response.js")
 """What a page runs, in this order."""
-_FILTERS = ("number", "signed", "p_value", "spread", "count", "pairs")
+_FILTERS = ("number", "signed", "p_value", "spread", "count", "pairs", "duration")
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class Page:
     """A page before it is HTML.
 
     The template is shown the variables `shown`, beside figures and responses; `counts` says in a
-    few numbers what is on the page, `warnings` what whoever made it should know.
+    few numbers what is on the page, `warnings` what whoever made it should know. `data` goes to the
+    scripts beside what they draw, by name.
     """
 
     title: str
@@ -44,6 +45,7 @@ class Page:
     responses: "tuple[Response, ...]"
     counts: Mapping[str, Any]
     warnings: tuple[str, ...] = ()
+    data: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def drawn(self) -> dict[str, Any]:
@@ -54,6 +56,8 @@ class Page:
                 for figure in self.figures
             },
             "responses": [response.drawn() for response in self.responses],
+            "spectra": {r.graph or r.name: r.shares() for r in self.responses},
+            **self.data,
         }
 
 
@@ -113,8 +117,8 @@ def write(page: Page, out: Path) -> None:
 
 def json_for_html(content: Any) -> str:
     """JSON that may stand inside <script>: nothing in it can end the element."""
-    text = json_text(content)
-    for char in "<>&":
+    text = json_text(content, compact=True)
+    for char in "<>&\u2028\u2029":
         text = text.replace(char, f"\\u{ord(char):04x}")
     return text
 

@@ -8,10 +8,12 @@ from akgnn.experiments.results import CellResult
 from akgnn.experiments.statistics import Summary, summarise
 from akgnn.models.scalars import by_layer, positions_of
 from akgnn.report.panels import Group, Panel, common_epochs, drawn_means, evenly, groups_of
-from akgnn.report.values import count, spread
+from akgnn.report.values import count, number, spread
 
 # So many epochs are drawn, evenly from the first to the last.
 _DRAWN = 25
+# At most so many of them are listed.
+_LISTED = 7
 
 
 def training_panels(results: Sequence[CellResult]) -> list[Panel]:
@@ -22,6 +24,8 @@ def training_panels(results: Sequence[CellResult]) -> list[Panel]:
 
 def _panel(group: Group) -> Panel | None:
     layers = by_layer(positions_of(group.results[0].cell.template.preset.model))
+    if not layers:
+        return None
     records = [record for result in group.results for record in result.finished]
     shares = [found for record in records if (found := _shares(record, list(layers.values())))]
     if not shares:
@@ -33,7 +37,7 @@ def _panel(group: Group) -> Panel | None:
         for k, name in enumerate(layers)
     }
     told = [
-        f"{name} from {found[1].mean:.2f} to {found[last].mean:.2f}"
+        f"{name} from {number(found[1].mean, 2)} to {number(found[last].mean, 2)}"
         for name, found in means.items()
     ]
     return Panel(
@@ -43,7 +47,7 @@ def _panel(group: Group) -> Panel | None:
         columns=("epoch", *layers),
         rows=[
             (f"{epoch}", *(spread(line[epoch].mean, line[epoch].std, 2) for line in means.values()))
-            for epoch in means[next(iter(layers))]
+            for epoch in (epochs[k] + 1 for k in evenly(len(epochs), _LISTED))
         ],
         drawn={
             "rows": [

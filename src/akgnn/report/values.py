@@ -1,12 +1,15 @@
 """Numbers and words as the page shows them."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 
 def number(value: float | None, digits: int = 1) -> str:
-    """A number, or a dash where there is none."""
-    return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
+    """A number with a true minus, or a dash where there is none."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    # Adding 0 turns -0 into 0.
+    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
 
 
 def signed(value: float | None, digits: int = 1) -> str:
@@ -16,6 +19,21 @@ def signed(value: float | None, digits: int = 1) -> str:
     rounded = round(value, digits) + 0.0
     sign = "−" if rounded < 0 else "+" if rounded > 0 else "±"
     return f"{sign}{abs(rounded):.{digits}f}"
+
+
+def duration(seconds: float | None) -> str:
+    """A time in seconds with two digits at least, so that what is quick is not nothing."""
+    if seconds is None or not math.isfinite(seconds):
+        return "–"
+    if seconds < 0.001:
+        return "< 0.001 s"
+    digits = 0 if seconds >= 100 else 1 if seconds >= 1 else 2 if seconds >= 0.1 else 3
+    return f"{seconds:,.{digits}f} s"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Words one after the other: a, b and c."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def p_value(value: float) -> str:
