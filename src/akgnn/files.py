@@ -180,9 +180,19 @@ def without_nan(content: Any) -> Any:
     return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
-def json_text(content: Any, *, indent: int | None = None) -> str:
-    """Content as JSON; NaN becomes null."""
-    return json.dumps(without_nan(content), indent=indent, allow_nan=False)
+def json_text(content: Any, *, indent: int | None = None, compact: bool = False) -> str:
+    """Content as JSON; NaN becomes null.
+
+    If `compact`, it has no spaces, and letters beyond ASCII as they are.
+    """
+    separators = (",", ":") if compact else None
+    return json.dumps(
+        without_nan(content),
+        indent=indent,
+        allow_nan=False,
+        separators=separators,
+        ensure_ascii=not compact,
+    )
 
 
 def json_lines(rows: Iterator[Any] | list[Any]) -> bytes:

@@ -6,7 +6,7 @@ import pytest
 
 from akgnn.errors import RunFolderError
 from akgnn.experiments.results import collect
-from akgnn.experiments.spec_files import load_spec
+from akgnn.experiments.spec_files import load_spec, read_spec
 from akgnn.experiments.store import RecordStore
 from akgnn.report.experiments_page import experiments_page, findings_of, run_times_of
 from akgnn.report.html import render
@@ -20,6 +20,7 @@ from report_data import (
     record_of,
     table_records,
     table_spec,
+    write_specs,
 )
 
 
@@ -124,8 +125,8 @@ def test_one_comparison_alone_needs_no_correction(tmp_path):
 
 def test_the_page_says_which_runs_were_compared(results, spec_files):
     html = render(experiments_page(results, spec_files))
-    assert '<td class="text" data-value="unpaired, 6 and 5">unpaired, 6 and 5</td>' in html
-    assert "paired, 6<" not in html.replace("unpaired", "")
+    assert "runs unpaired, 6 and 5; corrected p" in html
+    assert "runs paired, 6" not in html
     for test in ("paired t-test", "Wilcoxon’s", "Welch’s t-test", "Mann and Whitney"):
         assert test in html
 
@@ -140,6 +141,44 @@ def test_every_cell_of_a_table_has_its_heading(results, spec_files):
             r"<tr(?! class=\"detail\")[^>]*>(.*?)</tr>", table.split("</thead>")[1], re.S
         )
         assert {len(re.findall("<t[dh][ >]", row)) for row in rows} == {headings}
+
+
+def test_the_page_begins_with_sentences_a_matrix_and_a_figure(results, spec_files):
+    page = experiments_page(results, spec_files)
+    assert [sentence.question for sentence in page.shown["story"]] == ["What is best where?"]
+    assert page.shown["matrix"].name == "mine"
+    assert page.shown["first_figure"].name == "myloss"
+    assert list(page.shown["groups"]) == ["Your own experiments"]
+    html = render(page)
+    places = [html.index(part) for part in ('class="story"', 'class="matrix"', 'class="group"')]
+    assert places == sorted(places)
+
+
+def test_figures_alone_make_a_page_too(homophily_results, homophily_file):
+    page = experiments_page(homophily_results, [homophily_file])
+    assert (page.shown["story"], page.shown["matrix"]) == ([], None)
+    assert page.shown["first_figure"].kind == "homophily"
+    # One experiment is nothing to fold away.
+    assert page.shown["unfolds"]
+    assert '<details id="myhomophily" class="fold figure" open>' in render(page)
+
+
+def test_a_single_record_makes_a_page(tmp_path):
+    spec_file = write_specs(tmp_path)[0]
+    record = table_records(read_spec(spec_file))[0]
+    RecordStore(tmp_path).append(record)
+    html = render(experiments_page(tmp_path, [spec_file]))
+    assert "AKGNN has 80.0 % on csbm:num_nodes=60." in html
+
+
+def test_memory_of_runs_side_by_side_says_so(tmp_path):
+    spec = table_spec(tmp_path)
+    records = [
+        replace(r, environment={**r.environment, "side_by_side": 20}) if r.is_finished else r
+        for r in table_records(spec)
+    ]
+    (times,) = run_times_of([table_of(spec, collect(spec, records))])
+    assert times.rows[0].times[0].held == "102 MiB for 20 together"
 
 
 def test_one_seed_compares_nothing(tmp_path):

@@ -105,13 +105,13 @@ def test_what_is_drawn_are_the_panels_and_responses():
         "responses": [
             {
                 "name": "Cora",
+                "graph": "Cora",
                 "lambda": [2.5, 2.0],
                 "readout": "last",
                 "note": "All of it.",
-                "edges": [0.0, 1.0, 2.0],
-                "share": [0.25, 0.75],
             }
         ],
+        "spectra": {"Cora": [0.25, 0.75]},
     }
 
 

@@ -47,7 +47,7 @@ def test_data_that_cannot_be_had_leave_the_curves_alone(results, monkeypatch):
     response = responses_of(results, None)[0]
     assert response.spectrum is None
     assert response.note == "No spectrum: There is no such file."
-    assert response.drawn()["share"] == []
+    assert response.shares() == []
 
 
 def test_the_papers_preset_goes_before_others(tmp_path):

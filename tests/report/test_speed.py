@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from akgnn.bench.record import BenchContents
-from akgnn.report.speed import failures_in, plots_of, speed_of
+from akgnn.report.speed import bars_of, failures_in, plots_of, speed_of
 from akgnn.report.speed_documents import svg
 from bench_data import CARD, full_record, growth_case, layer_case, record
 
@@ -27,6 +27,18 @@ def test_every_device_has_its_tables():
     assert first.note == "2026-01-02, 3 repetitions, torch 2.13.0, commit abc123."
     assert len(first.table) == 1 + 2 * 3
     assert len(first.failures) == 2
+
+
+def test_bars_say_how_many_times_ours_the_others_take():
+    bars = bars_of(contents(full_record()))
+    assert bars[0].title == "One adaptive layer, A Processor, 2 threads"
+    ours, *others = bars[0].bars
+    assert (ours.name, ours.times, ours.said) == ("akgnn", 1.0, "1")
+    assert all(bar.said == f"{bar.times:.1f} times" for bar in others)
+    assert max(bar.share for bar in bars[0].bars) == 1.0
+    assert [bar.milliseconds for bar in bars[0].bars] == sorted(
+        b.milliseconds for b in bars[0].bars
+    )
 
 
 def test_curves_are_time_an_edge_and_memory_a_node():

@@ -156,12 +156,15 @@ _KERNEL = ("kernel", "learn_lambda")
 
 def _networks(cell: Cell) -> list[dict[str, Any]]:
     """All settings but those of the kernel, of a cell or of each that it chooses among."""
-    networks = []
-    for each in cell.among or (cell,):
-        settings = each.template.to_dict()
-        model = {name: value for name, value in settings["model"].items() if name not in _KERNEL}
-        networks.append({**settings, "model": model})
-    return networks
+    return [kernel_apart(each)[0] for each in cell.among or (cell,)]
+
+
+def kernel_apart(cell: Cell) -> tuple[dict[str, Any], dict[str, Any]]:
+    """All settings of a cell but those of the kernel, and those of the kernel."""
+    settings = cell.template.to_dict()
+    model = settings["model"]
+    others = {name: value for name, value in model.items() if name not in _KERNEL}
+    return {**settings, "model": others}, {name: model[name] for name in _KERNEL if name in model}
 
 
 def against_row(results: Sequence[CellResult], label: str) -> dict[tuple[str, str], Comparison]:
@@ -176,10 +179,15 @@ def against_row(results: Sequence[CellResult], label: str) -> dict[tuple[str, st
         others = [name for name in here if name != label]
         if label not in here:
             continue
-        family = [_compare(here[label], here[name]) for name in others]
-        for name, comparison in zip(others, corrected(family), strict=True):
+        family = compare_with(here[label], [here[name] for name in others])
+        for name, comparison in zip(others, family, strict=True):
             compared[name, dataset] = comparison
     return compared
+
+
+def compare_with(first: CellResult, others: Sequence[CellResult]) -> list[Comparison]:
+    """Compare one result with each of the others; together they are one family."""
+    return corrected([_compare(first, other) for other in others])
 
 
 def _compare(first: CellResult, second: CellResult) -> Comparison:

@@ -1,4 +1,4 @@
-"""The page of experiments: tables, what they say, figures, kernels, run times."""
+"""The page of experiments: what it all amounts to, then tables, figures, kernels, run times."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Any
 
 from akgnn.bench.record import read_records
 from akgnn.errors import RunFolderError
-from akgnn.experiments import SPECS
+from akgnn.experiments import PAPER, SPECS
 from akgnn.experiments.record import Record
 from akgnn.experiments.results import CellResult, collect
 from akgnn.experiments.spec import Spec
@@ -16,13 +16,18 @@ from akgnn.experiments.spec_files import load_spec, read_spec
 from akgnn.experiments.store import RecordStore
 from akgnn.report.figures import Figure, figure_of
 from akgnn.report.html import Page
+from akgnn.report.ranking import Matrix, matrix_of, rankings_of
 from akgnn.report.response import responses_of
 from akgnn.report.speed import speed_of
+from akgnn.report.story import Sentence, best_sentence, learning_sentence, paying_sentence
+from akgnn.report.table_data import COMMAND, table_data
 from akgnn.report.tables import GraphTable, Table, Time, device_of, table_of
 from akgnn.report.values import count
 
 # Where `akgnn bench` keeps its records, beside those of experiments.
 BENCH_FOLDER = "bench"
+# So many experiments are all shown unfolded.
+_FEW = 3
 
 
 def experiments_page(
@@ -54,10 +59,15 @@ def experiments_page(
     speed = speed_of(benchmarks)
     skipped = (*contents.skipped, *benchmarks.skipped)
     figures = tuple(section for section in sections if isinstance(section, Figure))
+    story, matrix = _overview(tables, measured)
     shown: dict[str, Any] = {
-        "sections": sections,
-        "findings": findings_of(tables),
-        "run_times": run_times_of(tables),
+        "groups": _groups(sections),
+        "unfolds": len(sections) <= _FEW,
+        "story": story,
+        "matrix": matrix,
+        "first_figure": _first_figure(figures),
+        "findings": {finding.name: finding.sentences for finding in findings_of(tables)},
+        "run_times": run_times_of(tables)[:1],
         "summary": _summary(contents.records),
         "speed": speed,
         "skipped": skipped,
@@ -71,7 +81,46 @@ def experiments_page(
         responses=tuple(responses),
         counts={"records": len(contents.records), "experiments": names},
         warnings=skipped,
+        data={**table_data(tables), "command": COMMAND},
     )
+
+
+def _overview(
+    tables: Sequence[Table], measured: Sequence[tuple[Spec, list[CellResult]]]
+) -> tuple[list[Sentence], Matrix | None]:
+    """The sentences that the page begins with, and the matrix of its first table."""
+    results = {spec.name: found for spec, found in measured if not spec.is_search}
+    known = [(table, results[table.name]) for table in tables if table.name in results]
+    ranked = ((table, rankings_of(found)) for table, found in known)
+    first = next(((table, rankings) for table, rankings in ranked if rankings), None)
+    if first is None:
+        return [], None
+    table, rankings = first
+    sentences = [best_sentence(table.name, rankings)]
+    sentences += filter(None, [learning_sentence(known), paying_sentence(known)])
+    return sentences, matrix_of(table.name, table.title, rankings)
+
+
+def _first_figure(figures: Sequence[Figure]) -> Figure | None:
+    """The figure beside the matrix: one over homophily, else the first."""
+    drawn = [figure for figure in figures if figure.panels]
+    return next((f for f in drawn if f.kind == "homophily"), drawn[0] if drawn else None)
+
+
+def _groups(sections: Sequence[Table | Figure]) -> dict[str, list[Table | Figure]]:
+    """The sections by where they come from, under their headings."""
+    groups: dict[str, list[Table | Figure]] = {}
+    for section in sections:
+        place = (section.name in PAPER, section.name in SPECS)
+        groups.setdefault(_HEADINGS[place], []).append(section)
+    return groups
+
+
+_HEADINGS = {
+    (True, True): "The paper, measured again",
+    (False, True): "Beyond the paper",
+    (False, False): "Your own experiments",
+}
 
 
 def _measured(

@@ -58,8 +58,8 @@ FIGURES: dict[str, FigureKind] = {
     "homophily": FigureKind(
         homophily_panels,
         "Lines are means over runs and bands one standard deviation to each side. At the dotted "
-        "line edges say nothing about classes. The share of neighbours is the part of a node's new "
-        "signal that a layer takes from them.",
+        "line edges say nothing about classes: left of it linked nodes tend to differ. The share "
+        "of neighbours is the part of a node's new signal that a layer takes from them.",
         "homophily",
     ),
     "varied": FigureKind(

@@ -174,4 +174,6 @@ def _starts(result: CellResult) -> str:
         for start in record.starts
         if start.is_chosen
     )
-    return "; ".join(f"{start}: {times}" for start, times in kept.most_common()).replace("-", "−")
+    # Some starts are numbers.
+    shown = (f"−{s[1:]}: {n}" if s.startswith("-") else f"{s}: {n}" for s, n in kept.most_common())
+    return "; ".join(shown)

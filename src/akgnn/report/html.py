@@ -28,7 +28,7 @@ SCRIPTS = ("plotly/plotly-basic.min.js", "theme.js", "tables.js", "charts.js", "
 """What a page runs, in this order."""
 # A page without charts does without these.
 _FOR_CHARTS = ("plotly/plotly-basic.min.js", "charts.js", "response.js")
-_FILTERS = ("number", "signed", "p_value", "spread", "count", "pairs")
+_FILTERS = ("number", "signed", "p_value", "spread", "count", "pairs", "duration")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ class Page:
 
     The template is shown the variables `shown`, beside figures and responses; `counts` says in a
     few numbers what is on the page, `warnings` what whoever made it should know. `scripts` and
-    `styles` name assets that not every page has, and `more_drawn` is what these scripts need.
+    `styles` name assets that not every page has; `data` goes to the scripts beside what they draw,
+    by name.
     """
 
     title: str
@@ -47,7 +48,7 @@ class Page:
     responses: "tuple[Response, ...]"
     counts: Mapping[str, Any]
     warnings: tuple[str, ...] = ()
-    more_drawn: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
     scripts: tuple[str, ...] = ()
     styles: tuple[str, ...] = ()
 
@@ -60,7 +61,8 @@ class Page:
                 for figure in self.figures
             },
             "responses": [response.drawn() for response in self.responses],
-            **self.more_drawn,
+            "spectra": {r.graph or r.name: r.shares() for r in self.responses},
+            **self.data,
         }
 
 
@@ -126,8 +128,8 @@ def write(page: Page, out: Path) -> None:
 
 def json_for_html(content: Any) -> str:
     """JSON that may stand inside <script>: nothing in it can end the element."""
-    text = json_text(content)
-    for char in "<>&":
+    text = json_text(content, compact=True)
+    for char in "<>&\u2028\u2029":
         text = text.replace(char, f"\\u{ord(char):04x}")
     return text
 

@@ -13,8 +13,9 @@ from akgnn.experiments.statistics import Summary, summarise
 from akgnn.report.values import count, number, spread
 from akgnn.training.history import History
 
-# So many epochs are listed in a panel's table.
+# So many epochs are listed in a panel's table, and drawn.
 _LISTED = 12
+_DRAWN = 100
 # Where no curve between -1 and 1 moves by more, there is nothing to see.
 _STILL = 0.02
 
@@ -100,13 +101,20 @@ def band(curves: Sequence[Sequence[float]], epochs: int) -> Band:
     return Band(low, mid, high)
 
 
+def _thinned(curve: Band, epochs: Sequence[int]) -> dict[str, list[float]]:
+    """The curve at some epochs, for the script."""
+    return {
+        name: [float(f"{values[k]:.3g}") for k in epochs] for name, values in vars(curve).items()
+    }
+
+
 def _loss_panel(result: CellResult, histories: Sequence[History], several: bool) -> Panel:
     epochs = common_epochs([len(history) for history in histories])
     train = band([history.train_loss for history in histories], epochs)
     val = band([history.val_loss for history in histories], epochs)
     best = int(np.argmin(val.mid))
     label, name = result.cell.row.label, graph_name(result.cell.dataset)
-    listed = evenly(epochs, _LISTED)
+    listed, drawn = evenly(epochs, _LISTED), evenly(epochs, _DRAWN)
     return Panel(
         title=f"{label}, {name}" if several else label,
         summary=f"{label} on {name}, {count(len(histories), 'seed')}, {count(epochs, 'epoch')}: "
@@ -115,7 +123,11 @@ def _loss_panel(result: CellResult, histories: Sequence[History], several: bool)
         f"{val.mid[best]:.2f} at epoch {best + 1}.",
         columns=("epoch", "training loss", "validation loss"),
         rows=[(f"{k + 1}", f"{train.mid[k]:.3f}", f"{val.mid[k]:.3f}") for k in listed],
-        drawn={"train": vars(train), "val": vars(val)},
+        drawn={
+            "epochs": [k + 1 for k in drawn],
+            "train": _thinned(train, drawn),
+            "val": _thinned(val, drawn),
+        },
     )
 
 

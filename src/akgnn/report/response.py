@@ -40,7 +40,7 @@ class Spectrum:
     has μ = 0: every kernel leaves it as it is.
 
     Attributes:
-        edges: Where the bins begin and end, from 0 to 2.
+        edges: Where the bins begin and end, from 0 to 2, all of one width.
         share: Part of all frequencies in each bin; adds up to 1.
         is_exact: Whether all frequencies were computed, or their density estimated.
     """
@@ -64,6 +64,7 @@ class Response:
         kind: What the scalars are, and so what a layer multiplies μ by: λ, 1 - μ/λ; τ,
             (1 + τ(1 - μ)) / (1 + |τ|); or β, half the weight of the low-pass filter, which every
             kernel has, 1 - |β| + β(1 - μ).
+        graph: The graph, where the name says more; else the name.
     """
 
     name: str
@@ -72,18 +73,21 @@ class Response:
     spectrum: Spectrum | None
     note: str
     kind: Kind = "lambda"
+    graph: str = ""
 
     def drawn(self) -> dict[str, Any]:
-        """What the script needs."""
-        spectrum = self.spectrum
+        """What the script needs, beside the spectrum, which several may share."""
         return {
             "name": self.name,
+            "graph": self.graph or self.name,
             self.kind: list(self.scalars),
             "readout": self.readout,
             "note": self.note,
-            "edges": list(spectrum.edges) if spectrum else [],
-            "share": [round(value, 6) for value in spectrum.share] if spectrum else [],
         }
+
+    def shares(self) -> list[float]:
+        """The shares of the spectrum for the script; empty where there is none."""
+        return [round(value, 5) for value in self.spectrum.share] if self.spectrum else []
 
 
 def responses_of(results: Sequence[CellResult], data_root: Path | None) -> list[Response]:
@@ -103,9 +107,10 @@ def responses_of(results: Sequence[CellResult], data_root: Path | None) -> list[
         spectrum, note = spectrum_with_note(plan, data_root)
         for kind, here in kinds.items():
             best = max(here, key=_priority)
-            name = shown_name(best.cell.dataset) + (f", {_SYMBOLS[kind]}" if len(kinds) > 1 else "")
+            graph = shown_name(best.cell.dataset)
+            name = f"{graph}, {_SYMBOLS[kind]}" if len(kinds) > 1 else graph
             scalars, readout = tuple(mean_scalars(best)), readout_of(best.cell.template)
-            responses.append(Response(name, scalars, readout, spectrum, note, kind))
+            responses.append(Response(name, scalars, readout, spectrum, note, kind, graph))
     return responses
 
 

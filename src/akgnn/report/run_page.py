@@ -69,7 +69,7 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
         figures=(*_figures(run), *([reliability] if insight.num_test else [])),
         responses=_responses(run, learned, data),
         counts={name: getattr(settings, name) for name in ("dataset", "model", "seed")},
-        more_drawn={"atlas": atlas.drawn},
+        data={"atlas": atlas.drawn},
         scripts=("atlas-model.js", "atlas-map.js", "atlas.js"),
         styles=("atlas.css",),
     )

@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from akgnn.bench.peers import OURS
 from akgnn.bench.record import BOTH, BenchContents, BenchRecord, Case, Timed, newest, slug
 from akgnn.bench.tables import (
     Table,
     failures_of,
+    largest_of,
     per_edge,
     per_node,
     record_table,
@@ -43,10 +45,43 @@ class SpeedTable:
 
 
 @dataclass(frozen=True)
+class Bar:
+    """A contestant: its time in milliseconds, and how many times ours that is."""
+
+    name: str
+    milliseconds: float
+    times: float
+    share: float
+
+    @property
+    def time(self) -> str:
+        """The time with about three digits."""
+        digits = 0 if self.milliseconds >= 100 else 1 if self.milliseconds >= 10 else 2
+        return f"{self.milliseconds:,.{digits}f} ms"
+
+    @property
+    def said(self) -> str:
+        """The time beside ours, in words."""
+        if self.name == OURS:
+            return "1"
+        return f"{self.times:.1f} times" if self.times < 99.5 else f"{self.times:,.0f} times"
+
+
+@dataclass(frozen=True)
+class Bars:
+    """The times of one case, as bars of which the longest is 1."""
+
+    title: str
+    graph: str
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True)
 class Speed:
-    """The section on speed: tables, then curves."""
+    """The section on speed: bars, tables, then curves."""
 
     about: str
+    bars: tuple[Bars, ...]
     tables: tuple[SpeedTable, ...]
     figure: Figure
 
@@ -67,7 +102,30 @@ def speed_of(contents: BenchContents) -> Speed | None:
     if not (tables or plots):
         return None
     figure = Figure("speed-curves", "scaling", "Growth with the graph", "", tuple(plots.values()))
-    return Speed(_ABOUT, tuple(tables), figure)
+    return Speed(_ABOUT, tuple(bars_of(contents)), tuple(tables), figure)
+
+
+def bars_of(contents: BenchContents) -> list[Bars]:
+    """Every contestant's time beside ours: of epochs, and of the largest layers in float32."""
+    return [
+        Bars(f"{title}, {record.device}", title_of(case), tuple(bars))
+        for suite, title in _SUITES.items()
+        for record in newest(contents, suite)
+        for case in largest_of(record.of(suite))
+        if (bars := _bars(case))
+    ]
+
+
+def _bars(case: Case) -> list[Bar]:
+    """Quickest first; nothing where ours or all others failed."""
+    task = case.tasks[-1]
+    known = {t.name: t.median for t in case.timed if t.task == task and t.median is not None}
+    ours = known.get(OURS)
+    if not ours or len(known) < 2:
+        return []
+    longest = max(known.values())
+    order = sorted(known.items(), key=lambda pair: pair[1])
+    return [Bar(name, 1000 * time, time / ours, time / longest) for name, time in order]
 
 
 def note_of(record: BenchRecord) -> str:

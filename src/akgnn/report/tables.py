@@ -26,6 +26,7 @@ class TableRow:
         comparison: The reference minus this row.
         failures: Seed and reason of every failed run.
         chosen: How often validation chose which row, where this one chooses among others.
+        digits: How many of its metric are shown.
     """
 
     label: str
@@ -40,6 +41,7 @@ class TableRow:
     runs: "Runs"
     failures: tuple[tuple[int, str], ...]
     chosen: Mapping[str, int]
+    digits: int = 1
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,23 @@ class Runs:
 
 @dataclass(frozen=True)
 class Time:
-    """Medians over the runs on one device: of training, and the most that a run held, in MiB."""
+    """Medians over the runs on one device.
+
+    Attributes:
+        seconds: Of training; of runs side by side each one's share.
+        memory: The most that was held, in MiB; of runs side by side by all of them together.
+        together: How many trained side by side, at most; 1 for runs that trained alone.
+    """
 
     seconds: float
     memory: float
+    together: int = 1
+
+    @property
+    def held(self) -> str:
+        """The memory, and for how many runs it was."""
+        text = f"{self.memory:,.0f} MiB"
+        return text if self.together == 1 else f"{text} for {self.together} together"
 
 
 @dataclass(frozen=True)
@@ -86,12 +101,18 @@ class GraphTable:
     name: str
     scale: Scale
     rows: tuple[TableRow, ...]
+    lower_is_better: bool = False
 
     @property
     def caption(self) -> str:
         """The graph's name, with the metric where it is another than accuracy."""
         metric = self.rows[0].metric
         return self.name if metric == METRICS["accuracy"].label else f"{self.name}, {metric}"
+
+    @property
+    def best_first(self) -> str:
+        """Which way its scores are sorted so that the best is at the top."""
+        return "ascending" if self.lower_is_better else "descending"
 
     @property
     def splits(self) -> str:
@@ -143,7 +164,8 @@ def table_of(spec: Spec, results: Sequence[CellResult]) -> Table:
         ]
         if here:
             rows = tuple(_row(result, reference, comparison) for result, comparison in here)
-            graphs.append(GraphTable(dataset, shown_name(dataset), _scale(rows), rows))
+            lower = METRICS[here[0][0].cell.metric].lower_is_better
+            graphs.append(GraphTable(dataset, shown_name(dataset), _scale(rows), rows, lower))
     return Table(spec.name, spec.title, spec.about, reference, tuple(graphs))
 
 
@@ -166,9 +188,8 @@ def _compared(results: Sequence[CellResult], reference: str) -> dict[_Key, Compa
 
 def _row(result: CellResult, reference: str, comparison: Comparison | None) -> TableRow:
     cell, summary = result.cell, result.summary
-    point = point_name(cell)
     return TableRow(
-        label=f"{cell.row.label}, {point}" if point else cell.row.label,
+        label=row_label(cell),
         about=cell.row.about,
         is_reference=cell.row.label == reference,
         summary=summary,
@@ -180,7 +201,13 @@ def _row(result: CellResult, reference: str, comparison: Comparison | None) -> T
         runs=_runs(result),
         failures=tuple((record.seed, record.error or "") for record in result.failed),
         chosen=result.chosen,
+        digits=METRICS[cell.metric].digits,
     )
+
+
+def row_label(cell: Cell) -> str:
+    """What a row is called at its point of the grid."""
+    return ", ".join(filter(None, (cell.row.label, point_name(cell))))
 
 
 def point_name(cell: Cell) -> str:
@@ -203,7 +230,8 @@ def _runs(result: CellResult) -> Runs:
 
 def _time(records: Sequence[Record], device: str) -> Time:
     here = [record for record in records if device_of(record) == device]
-    return Time(median(r.seconds for r in here), median(r.peak_memory for r in here))
+    together = max(int(record.environment.get("side_by_side", 1)) for record in here)
+    return Time(median(r.seconds for r in here), median(r.peak_memory for r in here), together)
 
 
 def device_of(record: Record) -> str:

@@ -21,6 +21,8 @@ from akgnn.report.values import count, number, spread
 
 # So many epochs are drawn, evenly from the first to the last.
 _DRAWN = 25
+# At most so many of them are listed.
+_LISTED = 7
 
 
 def training_panels(results: Sequence[CellResult]) -> list[Panel]:
@@ -31,9 +33,11 @@ def training_panels(results: Sequence[CellResult]) -> list[Panel]:
 
 def _panel(group: Group) -> Panel | None:
     layers = by_layer(positions_of(group.results[0].cell.template.preset.model))
+    if not layers:
+        return None
     records = [record for result in group.results for record in result.finished]
     shares = [found for record in records if (found := _shares(record, list(layers.values())))]
-    if not shares or not layers:
+    if not shares:
         return None
     last = common_epochs([len(each) for each in shares])
     epochs = evenly(last, _DRAWN)
@@ -64,7 +68,7 @@ def _panel(group: Group) -> Panel | None:
         columns=("epoch", *layers),
         rows=[
             (f"{epoch}", *(spread(line[epoch].mean, line[epoch].std, 2) for line in means.values()))
-            for epoch in means[next(iter(layers))]
+            for epoch in (epochs[k] + 1 for k in evenly(len(epochs), _LISTED))
         ],
         drawn={} if still else {"rows": drawn},
         key=list(layers),

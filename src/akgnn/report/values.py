@@ -1,7 +1,7 @@
 """Numbers and words as the page shows them."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from akgnn.text import count as count
 from akgnn.text import signed as signed
@@ -13,6 +13,21 @@ def number(value: float | None, digits: int = 1) -> str:
         return "–"
     # Adding 0 turns -0 into 0.
     return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
+
+
+def duration(seconds: float | None) -> str:
+    """A time in seconds with two digits at least, so that what is quick is not nothing."""
+    if seconds is None or not math.isfinite(seconds):
+        return "–"
+    if seconds < 0.001:
+        return "< 0.001 s"
+    digits = 0 if seconds >= 100 else 1 if seconds >= 1 else 2 if seconds >= 0.1 else 3
+    return f"{seconds:,.{digits}f} s"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Words one after the other: a, b and c."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def p_value(value: float) -> str:

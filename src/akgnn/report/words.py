@@ -12,7 +12,7 @@ from akgnn.data.node_data import Homophily
 from akgnn.explain.insight import ReliabilityBin, reliability_gap
 from akgnn.explain.signals import EnergyShare, Signals
 from akgnn.models.scalars import Position
-from akgnn.report.values import count, number, signed
+from akgnn.report.values import count, listed, number, signed
 from akgnn.runs.run import Run
 
 # A smaller share of a node's new signal is nothing to speak of.
@@ -192,11 +192,7 @@ def _layers(numbers: Sequence[int], total: int = 0) -> str:
     for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
         row = [number for _, number in run]
         parts += [f"{row[0]} to {row[-1]}"] if len(row) > 2 else map(str, row)
-    return f"{'layer' if len(numbers) == 1 else 'layers'} {_listed(parts)}"
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return f"{'layer' if len(numbers) == 1 else 'layers'} {listed(parts)}"
 
 
 def ensemble_words(run: Run) -> list[str]:
@@ -259,7 +255,7 @@ def _roughness(energy: EnergyShare) -> int:
 def _smoothing(smoothing: Sequence[float]) -> str:
     before, *after = (f"{100 * share:.0f}" for share in smoothing)
     each = "after the layer" if len(after) == 1 else "after each of them"
-    found = f"{each} it is {_listed(after)} %"
+    found = f"{each} it is {listed(after)} %"
     if len(after) > _MOST_LISTED:
         least = min(range(1, len(smoothing)), key=smoothing.__getitem__)
         found = (

@@ -24,9 +24,11 @@
       dragmode: false,
       hovermode: "x unified",
       hoverlabel: {
-        bgcolor: akgnn.colour("paper"),
+        // What lies beneath shines through.
+        bgcolor: akgnn.faded("paper", 0.85),
         bordercolor: akgnn.colour("rule"),
         font: { color: akgnn.colour("ink"), size: 12 },
+        namelength: -1,
       },
       xaxis: { ...axis, ...xaxis, title: { ...axis.title, ...xaxis.title } },
       yaxis: { ...axis, ...yaxis, title: { ...axis.title, ...yaxis.title } },
@@ -37,17 +39,49 @@
   akgnn.axisStyle = () => akgnn.layout({ xaxis: {}, yaxis: {} }).xaxis;
   akgnn.draw = (element, traces, layout) => Plotly.react(element, traces, layout, config);
 
-  // The key of a figure, in figure.html, has the same in the same order.
   const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"];
   const MARKS = ["circle", "diamond", "square", "triangle-up", "triangle-down", "x"];
+  // The same in keys; figure.html has them too, for documents.
+  const KEY_DASHES = ["", "7 4", "2 3", "7 3 2 3", "11 4", "11 3 2 3"];
+  const KEY_MARKS = [
+    "M14 2a4 4 0 1 0 0 8 4 4 0 1 0 0 -8z", "M14 1.5 18.5 6 14 10.5 9.5 6z", "M10.5 2.5h7v7h-7z",
+    "M14 1.5 18.5 9.5h-9z", "M14 10.5 9.5 2.5h9z",
+    "M14 4l2.5-2.5 2 2L16 6l2.5 2.5-2 2L14 8l-2.5 2.5-2-2L12 6 9.5 3.5l2-2z",
+  ];
+
+  function drawKey(item) {
+    const k = Number(item.dataset.line);
+    const shape = (name, attributes) => {
+      const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+      for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+      return element;
+    };
+    const picture = shape("svg", {
+      width: 28, height: 12, "aria-hidden": "true", style: `color: var(--series-${1 + (k % 6)})`,
+    });
+    picture.append(
+      shape("line", {
+        x1: 0, y1: 6, x2: 28, y2: 6, stroke: "currentColor", "stroke-width": 2,
+        "stroke-dasharray": KEY_DASHES[(k + Math.floor(k / 6)) % 6],
+      }),
+      shape("path", { fill: "currentColor", d: KEY_MARKS[k % 6] }),
+    );
+    item.prepend(picture);
+  }
+  document.querySelectorAll("[data-line]").forEach(drawKey);
+
   const upTo = (count) => Array.from({ length: count }, (_, index) => index + 1);
 
+  // There and back again: a fill between two traces would turn the order of names on hover.
   function band(x, low, high, colour, alpha = 0.18) {
-    const edge = { mode: "lines", line: { width: 0 }, hoverinfo: "skip", x };
-    return [
-      { ...edge, y: low },
-      { ...edge, y: high, fill: "tonexty", fillcolor: akgnn.faded(colour, alpha) },
-    ];
+    const known = x.map((_, k) => k).filter((k) => low[k] !== null && high[k] !== null);
+    const back = [...known].reverse();
+    return [{
+      mode: "lines", line: { width: 0 }, hoverinfo: "skip", fill: "toself",
+      x: [...known, ...back].map((k) => x[k]),
+      y: [...known.map((k) => high[k]), ...back.map((k) => low[k])],
+      fillcolor: akgnn.faded(colour, alpha),
+    }];
   }
 
   const line = (name, x, y, colour, dash, more = {}) => ({
@@ -81,8 +115,8 @@
   const draws = {
     loss(element, panel, panels) {
       const top = range(panels.flatMap((p) => [...p.train.high, ...p.val.high]), true);
-      const epochs = Math.max(...panels.map((p) => p.val.mid.length));
-      const x = upTo(panel.val.mid.length);
+      const epochs = Math.max(...panels.flatMap((p) => p.epochs));
+      const x = panel.epochs;
       akgnn.draw(element, [
         ...band(x, panel.train.low, panel.train.high, "series-1"),
         ...band(x, panel.val.low, panel.val.high, "series-2"),
@@ -151,7 +185,7 @@
       const isShare = "layers" in panel;
       const named = isShare ? panel.layers : panel.rows;
       const bands = isShare ? [] : bandsOf(named);
-      akgnn.draw(element, [...bands, ...linesOf(named, isShare ? 7 : 8)], akgnn.layout({
+      akgnn.draw(element, [...bands, ...linesOf(named, isShare ? 7 : 8, isShare ? "%{y:.2f}" : unitOf(panel.metric))], akgnn.layout({
         xaxis: { title: { text: "homophily" }, range: [-0.04, 1.04], dtick: 0.2 },
         yaxis: isShare ? { ...shareAxis(element), hoverformat: ".2f" } : scoreAxis(panel.metric, named),
         shapes: panel.chance.map((x) => ({
@@ -163,7 +197,7 @@
 
     // Values of a setting stand at equal distances, whether they are numbers or names.
     varied(element, panel) {
-      akgnn.draw(element, [...bandsOf(panel.rows), ...linesOf(panel.rows, 8)], akgnn.layout({
+      akgnn.draw(element, [...bandsOf(panel.rows), ...linesOf(panel.rows, 8, unitOf(panel.metric))], akgnn.layout({
         xaxis: {
           title: { text: panel.setting }, type: "category",
           categoryorder: "array", categoryarray: panel.values, range: [-0.2, panel.values.length - 0.8],
@@ -173,28 +207,35 @@
     },
 
     training(element, panel) {
-      akgnn.draw(element, [...bandsOf(panel.rows), ...linesOf(panel.rows, 5)], akgnn.layout({
+      akgnn.draw(element, [...bandsOf(panel.rows), ...linesOf(panel.rows, 5, "%{y:.2f}")], akgnn.layout({
         xaxis: { title: { text: "epoch" } },
         yaxis: { ...shareAxis(element), hoverformat: ".2f" },
       }));
     },
 
+    // What is found is small beside the training curve, so each has a scale of its own.
     depth(element, panel, panels) {
-      const part = (p, name) => p[name].mean.flatMap((m, k) => [m - p[name].std[k], m + p[name].std[k]]);
-      const all = range(panels.flatMap((p) => [...part(p, "train"), ...part(p, "test")]));
-      const edge = (name, sign) => panel[name].mean.map((m, k) => m + sign * panel[name].std[k]);
+      const edge = (p, name, sign) => p[name].mean.map((m, k) => m + sign * p[name].std[k]);
       const x = panel.depths;
-      const marks = (symbol, colour) => ({
-        mode: "lines+markers", marker: { symbol, size: 8, color: akgnn.colour(colour) },
-      });
+      const part = (name, said, colour, dash, symbol, yaxis) => [
+        ...band(x, edge(panel, name, -1), edge(panel, name, 1), colour).map((t) => ({ ...t, yaxis })),
+        line(said, x, panel[name].mean, colour, dash, {
+          mode: "lines+markers", marker: { symbol, size: 8, color: akgnn.colour(colour) },
+          hovertemplate: "%{y:.1f} %", yaxis,
+        }),
+      ];
+      const scale = (name, text, domain, shown) => {
+        const [low, high] = range(shown.flatMap((p) => [...edge(p, name, -1), ...edge(p, name, 1)]));
+        const title = { ...akgnn.axisStyle().title, text };
+        return { title, range: [low, Math.min(high, 101)], domain, nticks: 5 };
+      };
       akgnn.draw(element, [
-        ...band(x, edge("train", -1), edge("train", 1), "series-1"),
-        ...band(x, edge("test", -1), edge("test", 1), "series-2"),
-        line("training", x, panel.train.mean, "series-1", "solid", marks("circle", "series-1")),
-        line("test", x, panel.test.mean, "series-2", "dash", marks("diamond", "series-2")),
+        ...part("test", "test", "series-2", "solid", "diamond", "y"),
+        ...part("train", "training", "series-1", "dash", "circle", "y2"),
       ], akgnn.layout({
-        xaxis: { title: { text: "layers K" }, dtick: 1 },
-        yaxis: { title: { text: "accuracy, %" }, range: [all[0], Math.min(all[1], 101)], hoverformat: ".1f" },
+        xaxis: { title: { text: "layers K" }, dtick: 1, anchor: "y2" },
+        yaxis: scale("test", "test accuracy, %", [0.42, 1], [panel]),
+        yaxis2: { ...akgnn.axisStyle(), ...scale("train", "training, %", [0, 0.3], panels), nticks: 3 },
       }));
     },
 
@@ -306,13 +347,15 @@
   const bandsOf = (rows) => rows.flatMap((row, k) => (
     band(row.x, edge(row, -1), edge(row, 1), `series-${1 + (k % 6)}`, 0.12)
   ));
-  const linesOf = (rows, size) => rows.map((row, k) => line(
+  const linesOf = (rows, size, hover = "%{y:.1f} %") => rows.map((row, k) => line(
     row.name, row.x, row.mean, `series-${1 + (k % 6)}`, DASHES[(k + Math.floor(k / 6)) % 6],
     {
-      mode: "lines+markers",
+      mode: "lines+markers", hovertemplate: hover,
       marker: { symbol: MARKS[k % 6], size, color: akgnn.colour(`series-${1 + (k % 6)}`) },
     },
   ));
+  // What the axis is in, of its title "test accuracy, %".
+  const unitOf = (metric) => (metric.endsWith("%") ? "%{y:.1f} %" : "%{y:.3f}");
   function scoreAxis(metric, rows) {
     const room = range(rows.flatMap((row) => [...edge(row, -1), ...edge(row, 1)]));
     return {
@@ -432,8 +475,6 @@
 
   for (const element of document.querySelectorAll("[data-figure]")) {
     const { kind, panels } = akgnn.data.figures[element.dataset.figure];
-    const draw = () => draws[kind](element, panels[Number(element.dataset.panel)], panels);
-    akgnn.redraw.push(draw);
-    draw();
+    akgnn.whenShown(element, () => draws[kind](element, panels[Number(element.dataset.panel)], panels));
   }
 })();

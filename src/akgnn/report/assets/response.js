@@ -20,12 +20,14 @@
   const grid = Array.from({ length: 101 }, (_, k) => k / 50);
   const sliders = document.getElementById("sliders");
   const shown = document.getElementById("response-show");
-  const choice = document.getElementById("response-graph");
+  const graphs = document.getElementById("response-graph");
+  const kinds = document.getElementById("response-kind");
   let stack = akgnn.data.responses[0];
   let scalars = [];
   let following = 0;
   const kindOf = (which) => Object.keys(KINDS).find((kind) => kind in which);
   const kind = () => KINDS[kindOf(stack)];
+  const shares = () => akgnn.data.spectra[stack.graph];
 
   function respond(values, mu, readout, factor = KINDS.lambda.factor) {
     const layer = values.map((value) => factor(value, mu));
@@ -57,11 +59,12 @@
     if (isShown("readout")) {
       list.push(curve("readout", at.map((a) => a.readout), akgnn.colour("series-2"), 3.5, "solid"));
     }
-    if (stack.share.length) {
+    const share = shares();
+    if (share.length) {
       list.push({
         type: "bar", name: "share of frequencies", yaxis: "y2",
-        x: stack.share.map((_, k) => (stack.edges[k] + stack.edges[k + 1]) / 2),
-        y: stack.share.map((share) => 100 * share), width: stack.edges[1] - stack.edges[0],
+        x: share.map((_, k) => (2 * k + 1) / share.length),
+        y: share.map((part) => 100 * part), width: 2 / share.length,
         marker: { color: akgnn.colour("muted"), line: { width: 0 } },
         hovertemplate: "%{y:.2f} %",
       });
@@ -86,12 +89,9 @@
     });
   }
 
-  // Adding 0 turns -0 into 0; a true minus, as everywhere on the page.
-  const text = (value) => (Number(value.toFixed(2)) + 0).toFixed(2).replace("-", "−");
-
   function draw() {
     const axis = akgnn.axisStyle();
-    const beneath = stack.share.length > 0;
+    const beneath = shares().length > 0;
     akgnn.draw(chart, traces(), akgnn.layout({
       bargap: 0,
       annotations: isShown("product") ? labels() : [],
@@ -112,7 +112,8 @@
 
   function describe() {
     const places = [0, 0.5, 1, 1.5, 2];
-    const values = places.map((mu) => text(respond(scalars, mu, stack.readout, kind().factor).readout));
+    const values = places.map((mu) => respond(scalars, mu, stack.readout, kind().factor).readout)
+      .map((value) => akgnn.number(value, 2));
     const table = document.getElementById("response-table");
     const fill = (row, texts) => {
       while (row.cells.length > 1) row.deleteCell(1);
@@ -123,7 +124,7 @@
     const pairs = places.map((mu, k) => `${values[k]} at μ = ${mu}`).join(", ");
     chart.setAttribute(
       "aria-label",
-      `Frequency response on ${stack.name} with ${kind().symbol} = ${scalars.map(text).join(", ")}: `
+      `Frequency response on ${stack.name} with ${kind().symbol} = ${scalars.map((v) => akgnn.number(v, 2)).join(", ")}: `
         + `the readout multiplies by ${pairs}.`,
     );
   }
@@ -142,10 +143,11 @@
     label.htmlFor = input.id;
     label.textContent = `${kind().symbol} of layer ${place + 1}`;
     output.htmlFor.add(input.id);
-    output.textContent = text(value);
+    output.textContent = akgnn.number(value, 2);
     input.addEventListener("input", () => {
       scalars[place] = Number(input.value);
-      output.textContent = text(scalars[place]);
+      output.textContent = akgnn.number(scalars[place], 2);
+      input.setAttribute("aria-valuetext", output.textContent);
       draw();
     });
     row.className = "slider";
@@ -172,19 +174,31 @@
     for (const [place, value] of scalars.entries()) {
       const input = document.getElementById(`scalar-${place + 1}`);
       input.value = value;
-      input.previousElementSibling.textContent = Number.isFinite(values[place]) ? value.toFixed(2) : "∞";
+      input.previousElementSibling.textContent = Number.isFinite(values[place]) ? akgnn.number(value, 2) : "∞";
     }
     clearTimeout(following);
     following = setTimeout(draw, 120);
   });
+
+  // The stack of the chosen graph, of the chosen scalar where it has one.
+  function choose() {
+    const here = akgnn.data.responses.filter((response) => response.graph === graphs.value);
+    stack = here.find((response) => kinds && kinds.value in response) ?? here[0];
+    if (kinds) {
+      for (const option of kinds.options) option.disabled = !here.some((r) => option.value in r);
+      kinds.value = kindOf(stack);
+    }
+    reset();
+  }
+
   document.getElementById("reset").addEventListener("click", reset);
   shown.addEventListener("change", draw);
-  if (choice) {
-    choice.addEventListener("change", () => {
-      stack = akgnn.data.responses[Number(choice.querySelector("input:checked").value)];
-      reset();
-    });
-  }
-  akgnn.redraw.push(draw);
-  reset();
+  graphs?.addEventListener("change", choose);
+  kinds?.addEventListener("change", choose);
+  let isFirst = true;
+  akgnn.whenShown(chart, () => {
+    if (!isFirst) return draw();
+    isFirst = false;
+    return graphs ? choose() : reset();
+  });
 })();

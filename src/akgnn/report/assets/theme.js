@@ -11,8 +11,13 @@ const akgnn = {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
 
+  // The button says what it will do.
+  const name = () => {
+    button.textContent = isDark() ? "Light theme" : "Dark theme";
+  };
+
   function show() {
-    button.setAttribute("aria-pressed", String(isDark()));
+    name();
     for (const draw of akgnn.redraw) draw();
   }
 
@@ -26,7 +31,7 @@ const akgnn = {
     show();
   });
   system.addEventListener("change", show);
-  button.setAttribute("aria-pressed", String(isDark()));
+  name();
 
   // Colours are named in the style sheet; the charts ask for them as the browser resolves them.
   const probe = document.createElement("span");
@@ -40,4 +45,38 @@ const akgnn = {
     const [red, green, blue] = akgnn.colour(name).match(/[\d.]+/g);
     return `rgba(${red}, ${green}, ${blue}, ${alpha})`;
   };
+
+  // A number with a true minus; adding 0 turns -0 into 0.
+  akgnn.number = (value, digits) => (Number(value.toFixed(digits)) + 0).toFixed(digits).replace("-", "−");
+
+  // Draws at once what can be seen, and what is folded away when it is unfolded.
+  akgnn.whenShown = (element, draw) => {
+    let isDrawn = false;
+    const tryIt = () => {
+      // What is in a closed box has a size all the same.
+      if (isDrawn || element.closest("details:not([open])")) return;
+      isDrawn = true;
+      akgnn.redraw.push(draw);
+      draw();
+    };
+    for (let fold = element.closest("details"); fold; fold = fold.parentElement.closest("details")) {
+      fold.addEventListener("toggle", tryIt);
+    }
+    tryIt();
+  };
+
+  // A link to something folded away unfolds it.
+  function unfold() {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let fold = target?.closest("details"); fold; fold = fold.parentElement.closest("details")) {
+      fold.open = true;
+    }
+    if (target?.matches("details")) target.scrollIntoView();
+  }
+  addEventListener("hashchange", unfold);
+  document.addEventListener("click", (event) => {
+    // The same link again changes no hash.
+    if (event.target.closest("a[href^='#']")) setTimeout(unfold);
+  });
+  if (location.hash) unfold();
 })();
