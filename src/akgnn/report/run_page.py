@@ -194,5 +194,5 @@ def _responses(run: Run, learned: LearnedKernels, data: NodeData) -> tuple[Respo
             if kernel.position.group == group
         )
         name = f"group {group}" if group else graph
-        responses.append(Response(name, scalars, readout, spectrum, note, kind))
+        responses.append(Response(name, scalars, readout, spectrum, note, kind, name))
     return tuple(responses)
