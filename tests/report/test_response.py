@@ -5,6 +5,7 @@ import pytest
 import torch
 from scipy import sparse
 
+from akgnn.data.catalogue import load_dataset
 from akgnn.errors import DataError, GraphError
 from akgnn.experiments.results import collect
 from akgnn.experiments.spec_files import read_spec
@@ -186,3 +187,15 @@ def test_negative_weights_are_refused():
     graph = graph_of([[0, -1], [-1, 0]])
     with pytest.raises(GraphError, match="Negative edge weights"):
         spectrum_of(graph)
+
+
+def test_large_graphs_are_estimated_from_fewer_vectors(monkeypatch):
+    graph = load_dataset("csbm:num_nodes=1500").graph
+    exact = spectrum_of(graph)
+    monkeypatch.setattr("akgnn.report.response._MANY_ENTRIES", 0)
+    found = spectrum_of(graph, most_nodes=0)
+    assert not found.is_exact
+    below = [np.cumsum(spectrum.share) for spectrum in (found, exact)]
+    assert np.abs(below[0] - below[1]).max() < 0.05
+    monkeypatch.undo()
+    assert spectrum_of(graph, most_nodes=0).share != found.share

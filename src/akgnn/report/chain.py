@@ -98,7 +98,7 @@ def chain_of(model: nn.Module, data: NodeData) -> Chain | str:
 def _obstacle(model: nn.Module, data: NodeData) -> str:
     """Why a page cannot run this model; empty where nothing forbids it."""
     if isinstance(model, Ensemble):
-        return "This is an ensemble, whose members have scalars of their own."
+        return "This is an ensemble of several models."
     if not isinstance(model, AdaptiveNetwork):
         return "This model has no kernels with a scalar."
     if not isinstance(model, AKGNN | AKGNNGrand):

@@ -596,7 +596,7 @@
         map.shapeOf(which)(pen, 9, 9, 5);
         pen.fill();
       }, classes.length <= map.mostNames ? { class: "named" } : {}));
-      entry("mistake, ring in the colour of the label", (pen) => {
+      entry("mistake, ringed in its label’s colour", (pen) => {
         pen.strokeStyle = map.colourOf(1);
         pen.fillStyle = map.colourOf(0);
         pen.arc(9, 9, 3, 0, 2 * Math.PI);
