@@ -1,6 +1,7 @@
 """The page of claims follows from the records, and what was tampered with is found."""
 
 import importlib.util
+import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -22,13 +23,17 @@ def tool():
 def other_records(tool, monkeypatch):
     """Lets a test change the records that the tool sees."""
 
+    def forget():
+        tool.results.cache_clear()
+        tool.against.cache_clear()
+
     def change(function):
         changed = [function(record) for record in tool.records()]
-        tool.results.cache_clear()
+        forget()
         monkeypatch.setattr(tool, "records", lambda: changed)
 
     yield change
-    tool.results.cache_clear()
+    forget()
 
 
 def test_the_page_is_what_the_records_say(tool):
@@ -125,7 +130,7 @@ def test_theory_is_computed(tool):
 
 @pytest.fixture
 def sentences(tool):
-    return tomllib.loads(tool.CLAIMS.read_text(encoding="utf-8"))["sentences"]
+    return tomllib.loads(tool.SENTENCES.read_text(encoding="utf-8"))["sentences"]
 
 
 def test_sentences_of_documents_have_their_records(tool, sentences):
@@ -152,3 +157,31 @@ def test_code_tables_and_versions_need_no_record(tool, tmp_path):
     text = "Python 3.11 to 3.13\n\n    lr=0.1\n\n```python\nx = 0.5\n```\n\n| 84.5 |\n"
     (tmp_path / "a.md").write_text(text, "utf-8")
     tool.check_sentences([], tmp_path, ["a.md"])
+
+
+def test_a_bound_has_to_hold(tool):
+    sentence = {"text": "within 0.1", "given": "a bound", "checks": ["0.2 <= 0.1"]}
+    with pytest.raises(tool.ClaimError, match="does not hold"):
+        tool.check_sentences([{"file": "README.md", **sentence}])
+
+
+def test_a_source_has_to_be_there(tool):
+    sentence = {"file": "README.md", "text": "It has 1.5.", "given": "results/search/mars.jsonl"}
+    with pytest.raises(tool.ClaimError, match=r"there is no results/search/mars.jsonl"):
+        tool.check_sentences([sentence])
+
+
+@pytest.mark.parametrize(
+    "text", ["It rises from 1 to 99.9.", "It has 99.9 there.", "At 0.5 it ends."]
+)
+def test_numbers_without_a_record_are_found_in_every_document(tool, sentences, tmp_path, text):
+    for name in tool.COVERED:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text((ROOT / name).read_text("utf-8"), "utf-8")
+    for name in tool.COVERED:
+        file = tmp_path / name
+        whole = file.read_text("utf-8")
+        file.write_text(f"{whole}\n\n{text}\n", "utf-8")
+        with pytest.raises(tool.ClaimError, match=re.escape(f"{name} has a number")):
+            tool.check_sentences(sentences, tmp_path)
+        file.write_text(whole, "utf-8")

@@ -5,8 +5,11 @@ Numbers are not written but asked for, in braces: `{mean table1; AKGNN; cora}`. 
 in `QUESTIONS`. A check is a comparison of two such questions or numbers, `{…} > {…}`; the verdict
 rests on them, and where one fails no page is written.
 
-A sentence is one of another document that has such numbers: answered, its `text` has to stand in
-the `file`. In a file of `COVERED` every decimal number of the prose has to be in a sentence.
+Sentences of other documents that have such numbers are in docs/numbers.toml: answered, the `text`
+has to stand in the `file`, and its `checks` have to hold. Numbers that are no results, such as
+settings and what others published, may be written where `given` says what they are; where that is a
+file in results/, it has to be there. In a file of `COVERED` every decimal number of the prose has
+to be in a sentence.
 """
 
 import json
@@ -35,7 +38,8 @@ from akgnn.ops.adaptive import adaptive_propagate
 
 ROOT = Path(__file__).parents[1]
 CLAIMS, PAGE = ROOT / "docs" / "claims.toml", ROOT / "docs" / "claims.md"
-COVERED = ("README.md",)
+SENTENCES = ROOT / "docs" / "numbers.toml"
+COVERED = ("README.md", "docs/choosing.md", "docs/kernels.md", "docs/reproduction.md")
 VERDICTS = ("holds", "holds in part", "does not hold")
 _QUESTION = re.compile(r"\{([a-z ]+?) ([\w-]+)((?:; [^;{}]+)*)\}")
 _CHECK = re.compile(r"(.+?) (>=|<=|==|>|<) (.+)")
@@ -70,6 +74,12 @@ def records() -> Sequence[Record]:
 def results(spec: str) -> Sequence[CellResult]:
     """The cells of a study."""
     return collect(load_spec(spec), records())
+
+
+@cache
+def against(spec: str, row: str) -> Mapping[tuple[str, str], Comparison]:
+    """A row of a study against all others, by row and data set."""
+    return against_row(results(spec), row)
 
 
 def cell(spec: str, row: str, dataset: str, point: str = "") -> CellResult:
@@ -110,7 +120,7 @@ def compared(spec: str, first: str, second: str, dataset: str) -> Comparison:
     """One row against another."""
     cell(spec, first, dataset)
     cell(spec, second, dataset)
-    return against_row(results(spec), first)[second, dataset]
+    return against(spec, first)[second, dataset]
 
 
 def difference(spec: str, first: str, second: str, dataset: str) -> Answer:
@@ -118,6 +128,25 @@ def difference(spec: str, first: str, second: str, dataset: str) -> Answer:
     found = compared(spec, first, second, dataset)
     low, high = found.ci95
     return Answer(found.difference, f"{found.difference:+.1f} [{low:+.1f}, {high:+.1f}]")
+
+
+def apart(spec: str, first: str, second: str, dataset: str) -> Answer:
+    """How far two rows are apart, whichever is higher."""
+    value = abs(compared(spec, first, second, dataset).difference)
+    return Answer(value, f"{value:.1f}")
+
+
+def off(spec: str, row: str, dataset: str) -> Answer:
+    """How far a row is from what is published, whichever is higher."""
+    value = abs(mean(spec, row, dataset).value - published(spec, row, dataset).value)
+    return Answer(value, f"{value:.1f}")
+
+
+def share(spec: str, row: str, dataset: str, layer: str) -> Answer:
+    """The mean share of neighbours that a layer learned, counted from 1."""
+    found = cell(spec, row, dataset).finished
+    value = statistics.fmean(record.neighbour_share[int(layer) - 1] for record in found)
+    return Answer(value, f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−"))
 
 
 def verdict(spec: str, first: str, second: str, dataset: str) -> Answer:
@@ -128,7 +157,7 @@ def verdict(spec: str, first: str, second: str, dataset: str) -> Answer:
 
 def beaten(spec: str, row: str, dataset: str) -> Answer:
     """How many other rows this one is higher than."""
-    here = against_row(results(spec), row)
+    here = against(spec, row)
     number = sum(
         here[other, where].verdict == "higher" for other, where in here if where == dataset
     )
@@ -199,6 +228,9 @@ QUESTIONS: Mapping[str, Callable[..., Answer]] = {
     "mean": mean,
     "published": published,
     "difference": difference,
+    "apart": apart,
+    "off": off,
+    "share": share,
     "verdict": verdict,
     "beaten": beaten,
     "rank": rank,
@@ -245,12 +277,12 @@ def holds(check: str) -> bool:
 
 
 def check_sentences(
-    sentences: Sequence[Mapping[str, str]], root: Path = ROOT, covered: Sequence[str] = COVERED
+    sentences: Sequence[Mapping[str, Any]], root: Path = ROOT, covered: Sequence[str] = COVERED
 ) -> None:
     """Refuse a sentence that its file does not have, and a number that no sentence has."""
     said: dict[str, list[str]] = {name: [] for name in covered}
     for sentence in sentences:
-        text, name = filled(sentence["text"]), sentence["file"]
+        text, name = _answered(sentence), sentence["file"]
         if text not in _prose((root / name).read_text(encoding="utf-8")):
             raise ClaimError(f"{name} does not say: {text}")
         said.setdefault(name, []).append(text)
@@ -258,9 +290,23 @@ def check_sentences(
         prose = _prose((root / name).read_text(encoding="utf-8"))
         for text in said[name]:
             prose = prose.replace(text, "")
-        left = re.search(r".{0,40}(?<!Python )(?<!to )\b\d+\.\d.{0,20}", prose)
+        prose = re.sub(r"(Python|torch) \d[\d.]*( to \d[\d.]*\b)?", "", prose)
+        left = re.search(r".{0,40}\b\d+\.\d.{0,20}", prose)
         if left:
             raise ClaimError(f"{name} has a number that no record is named for: …{left[0]}…")
+
+
+def _answered(sentence: Mapping[str, Any]) -> str:
+    """The text of a sentence; what is given in it has to come from somewhere."""
+    for check in sentence.get("checks", ()):
+        if not holds(check):
+            raise ClaimError(f"{sentence['text']}: {check} does not hold.")
+    source = sentence.get("given")
+    if source is None:
+        return filled(sentence["text"])
+    if source.startswith("results/") and not (ROOT / source).exists():
+        raise ClaimError(f"{sentence['text']}: there is no {source}.")
+    return _QUESTION.sub(lambda found: answer(found).text, sentence["text"])
 
 
 def _prose(document: str) -> str:
@@ -309,9 +355,9 @@ def main() -> int:
     """Write or check the page; gives the exit status."""
     try:
         text = page(read())
-        check_sentences(tomllib.loads(CLAIMS.read_text(encoding="utf-8"))["sentences"])
+        check_sentences(tomllib.loads(SENTENCES.read_text(encoding="utf-8"))["sentences"])
     except ClaimError as error:
-        print(f"docs/claims.toml: {error}")
+        print(error)
         return 1
     if text == (PAGE.read_text(encoding="utf-8") if PAGE.exists() else None):
         return 0

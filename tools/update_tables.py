@@ -3,10 +3,10 @@
 A table stands between `<!-- table NAME -->` and `<!-- end -->`. NAME is an experiment, measured in
 `results`; `NAME by METRIC` for another metric of its records; either with `: LABEL; …` for some of
 its rows, or after `compare` for its first row against the others, or after `turned` with a line for
-each data set; `search NAME` for a search, in
-`results/search`; or `bench NAME` for benchmarks, in `results/bench`. `figure NAME` shows the figure
-of an experiment. Figures, the curves of benchmarks and the figure of the idea are written to
-`docs/plots`.
+each data set; `agreement NAME NAME …` for the readings of a method whose published values were
+found; `search NAME` for a search, in `results/search`; or `bench NAME` for benchmarks, in
+`results/bench`. `figure NAME` shows the figure of an experiment. Figures, the curves of benchmarks
+and the figure of the idea are written to `docs/plots`.
 """
 
 import re
@@ -21,6 +21,7 @@ from akgnn.experiments.results import (
     CellResult,
     by_metric,
     collect,
+    markdown_agreement,
     markdown_comparison,
     markdown_table,
 )
@@ -69,6 +70,11 @@ def table(name: str) -> str:
         return speed_markdown(rest, benchmarks())
     if kind == "figure":
         return figure_markdown(figure(rest, labels))
+    if name.startswith("agreement "):
+        specs = map(load_spec, name.split()[1:])
+        return markdown_agreement(
+            [each for spec in specs for each in collect(spec, records("results"))]
+        )
     if kind == "search":
         spec = read_spec(ROOT / "results" / "search" / f"{rest}.toml")
         return markdown_table(spec, collect(spec, records("results/search")))

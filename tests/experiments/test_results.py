@@ -11,6 +11,7 @@ from akgnn.experiments.results import (
     by_metric,
     collect,
     is_paired,
+    markdown_agreement,
     markdown_comparison,
     markdown_table,
 )
@@ -442,3 +443,37 @@ def test_a_table_may_go_by_another_metric_of_the_records(choosing, validated):
     assert "[-0.210, +0.077]" in markdown_comparison(losses)
     with pytest.raises(UnknownNameError, match="Did you mean 'calibration_error'"):
         by_metric(results, "calibration_eror")
+
+
+def test_the_reading_that_agrees_best_is_named(tmp_path):
+    """GCN's second reading agrees; of SGC no reading does, and the nearest is told."""
+    rows = [
+        ("GCN", 80.0),
+        ("GCN, public code", 80.0),
+        ("SGC", 70.0),
+        ("SGC with noise", 70.0),
+        ("APPNP", 60.2),
+    ]
+    file = tmp_path / "own.toml"
+    text = 'title = "Own"\ndatasets = ["cora"]\n'
+    for number, (label, value) in enumerate(rows):
+        model = label.split(",")[0].split(" ")[0].lower()
+        text += (
+            f'[[rows]]\nlabel = "{label}"\nmodel = "{model}"\nset = {{ epochs = {number + 1} }}\n'
+        )
+        text += f"published = {{ cora = {value} }}\n"
+    file.write_text(text, "utf-8")
+    spec = read_spec(file)
+    scores = [(84, 85, 86), (79, 80, 81.5), (60, 60, 60), (66, 66, 66), (60, 60, 60)]
+    records = [
+        record_of(cell, seed, score)
+        for cell, values in zip(spec.cells, scores, strict=True)
+        for seed, score in enumerate(values)
+    ]
+    assert markdown_agreement(collect(spec, records)).splitlines() == [
+        "| method | Cora |",
+        "| --- | --- |",
+        "| GCN | inside (public code) |",
+        "| SGC | **not reproduced**: 66.0 (with noise) for 70.0 |",
+        "| APPNP | within half a point (paper) |",
+    ]

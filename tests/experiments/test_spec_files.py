@@ -417,3 +417,50 @@ def test_a_mistake_of_a_row_that_chooses_is_named_with_its_line(read, old, new, 
         read(CHOOSING.replace(old, new))
     assert says in str(caught.value)
     assert f"line {line}:" in str(caught.value), str(caught.value)
+
+
+TRYING = GOOD.replace(
+    'label = "GCN"\n',
+    'label = "GCN"\ntries = [{ learning_rate = 0.02 }, { preset = "any-graph" }]\n',
+)
+
+
+def test_a_row_may_try_several_settings(read):
+    _, gcn = read(TRYING).rows
+    assert (gcn.label, len(gcn.tries)) == ("GCN", 2)
+    for cell, plain in zip(read(TRYING).cells[4:], read(GOOD).cells[4:], strict=True):
+        slow, other = cell.among
+        assert (cell.dataset, cell.point) == (plain.dataset, plain.point)
+        assert slow.plan(1) == replace(
+            plain.plan(1),
+            preset=replace(
+                plain.plan(1).preset,
+                training=replace(plain.plan(1).preset.training, learning_rate=0.02),
+            ),
+        )
+        assert (slow.row.label, other.row.label) == ("learning_rate=0.02", "preset=any-graph")
+        assert other.plan(0).run.preset == "any-graph"
+        # Its runs are those of all that it tries.
+        assert cell.plans(2) == [each.plan(seed) for each in (slow, other) for seed in (0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("learning_rate = 0.02", "learning_rat = 0.02", "Did you mean 'learning_rate'?"),
+        ('preset = "any-graph"', 'preset = "any-grap"', "Did you mean 'any-graph'?"),
+        (', { preset = "any-graph" }', "", "two or more tables of settings"),
+        ('{ preset = "any-graph" }', "3", "two or more tables of settings"),
+    ],
+)
+def test_a_mistake_of_a_row_that_tries_is_named(read, old, new, says):
+    assert TRYING.count(old) == 1
+    with pytest.raises(SpecError) as caught:
+        read(TRYING.replace(old, new))
+    assert says in str(caught.value)
+
+
+def test_what_tries_settings_is_not_chosen_from_again(read):
+    text = CHOOSING.replace('label = "GCN"\n', 'label = "GCN"\ntries = [{}, { epochs = 3 }]\n')
+    with pytest.raises(SpecError, match="name rows with one model and setting"):
+        read(text)

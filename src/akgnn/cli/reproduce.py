@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def reproduce(
     experiment: str = typer.Argument(
-        help=f"{', '.join(PAPER)}, all of these as `all`, {', '.join(OTHERS)}, "
+        help=f"{', '.join(PAPER)}, these as `all`, {', '.join(OTHERS)}, "
         "or a spec of your own, FILE.toml."
     ),
     seeds: int | None = typer.Option(None, help="Seeds of every cell.  [what the spec says]"),

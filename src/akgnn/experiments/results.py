@@ -1,6 +1,7 @@
 """Records put in the order of a spec: what tables, figures and statistics are made of."""
 
 import math
+import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from akgnn.experiments.spec import Cell, Spec, shown_name
 from akgnn.experiments.statistics import (
     Comparison,
     Summary,
+    agreement,
     compare_paired,
     compare_unpaired,
     corrected,
@@ -20,6 +22,10 @@ from akgnn.experiments.statistics import (
 from akgnn.runs.choice import score_of
 from akgnn.runs.plan import RunPlan
 from akgnn.training.metrics import METRICS
+
+_READING = re.compile(r", | with(?:out)? ")
+_AGREEMENT = ("inside", "within the spread", "within half a point")
+_HALF_A_POINT = 0.5
 
 
 @dataclass(frozen=True)
@@ -240,6 +246,47 @@ def _turned(table: Sequence[Sequence[str]], corner: str) -> list[list[str]]:
     """Rows become columns."""
     (_, *head), *rows = zip(*table, strict=True)
     return [[corner, *head], *map(list, rows)]
+
+
+def markdown_agreement(results: Sequence[CellResult]) -> str:
+    """Which reading of a method has its published values, in Markdown; a line for each method.
+
+    Rows are readings of one method where their labels begin alike: what comes before the first
+    comma or `with`. A cell names the reading whose runs agree best with the published value; half a
+    point is close enough. Where none agrees it has the mean that came nearest.
+    """
+    told = [result for result in results if result.summary and result.cell.published]
+    datasets = list(dict.fromkeys(result.cell.dataset for result in told))
+    cells: dict[str, dict[str, list[CellResult]]] = {}
+    for result in told:
+        method = _READING.split(result.cell.row.label)[0]
+        cells.setdefault(method, {}).setdefault(result.cell.dataset, []).append(result)
+    rows = [
+        [method, *(_agreeing(method, found.get(dataset, [])) for dataset in datasets)]
+        for method, found in cells.items()
+    ]
+    return _as_markdown([["method", *map(shown_name, datasets)], *rows])
+
+
+def _agreeing(method: str, readings: Sequence[CellResult]) -> str:
+    """The best of the readings of a method on one data set."""
+    judged = []
+    for result in readings:
+        summary, published = result.summary, result.cell.published
+        assert summary is not None
+        assert published is not None
+        verdict: str = agreement(summary, published.mean)
+        distance = abs(summary.mean - published.mean)
+        # Runs that hardly differ have hardly a spread.
+        if verdict not in _AGREEMENT and distance <= _HALF_A_POINT:
+            verdict = _AGREEMENT[-1]
+        reading = result.cell.row.label.removeprefix(method).lstrip(", ") or "paper"
+        if verdict in _AGREEMENT:
+            judged.append((_AGREEMENT.index(verdict), distance, f"{verdict} ({reading})"))
+            continue
+        text = f"**not reproduced**: {summary.mean:.1f} ({reading}) for {published.mean:.1f}"
+        judged.append((len(_AGREEMENT), distance, text))
+    return min(judged)[2] if judged else "–"
 
 
 def _headings(results: Sequence[CellResult]) -> list[str]:

@@ -35,7 +35,8 @@ class Row:
     set, and `about` tells readers how it differs from the paper's.
 
     A row that `chooses` has neither model nor preset: for each seed it is whichever of the rows of
-    these labels is best on the validation nodes.
+    these labels is best on the validation nodes. A row that `tries` settings is, for each seed,
+    whichever of them is best there: a search with a budget that the spec tells.
     """
 
     label: str
@@ -48,6 +49,7 @@ class Row:
     direction: Direction = "symmetrised"
     features: FeatureTransform = "auto"
     chooses: tuple[str, ...] = ()
+    tries: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,8 @@ class Cell:
         splits: Whether draw i also draws random split i.
         draws: The runs go round so many draws; None where each seed is a draw of its own.
         metric: Which metric of the records is the result.
-        among: The cells that validation chooses among, of a row that chooses. It has no runs of its
-            own, and its template is that of the first.
+        among: The cells that validation chooses among, of a row that chooses or tries. A row that
+            chooses has no runs of its own. The template is that of the first.
     """
 
     row: Row
@@ -88,6 +90,8 @@ class Cell:
 
     def plans(self, seeds: int | None = None) -> list[RunPlan]:
         """The plans of so many seeds, or of as many as the spec says; none where it chooses."""
+        if self.row.tries:
+            return [plan for cell in self.among for plan in cell.plans(seeds)]
         if self.among:
             return []
         return [self.plan(seed) for seed in range(seeds or self.row.seeds)]

@@ -86,6 +86,7 @@ _ROW_FIELDS: Fields = {
     "direction": (str, "symmetrised"),
     "features": (str, "auto"),
     "set": (dict, {}),
+    "tries": (list, []),
     "seeds": (int, None),
     "published": (dict, {}),
     "about": (str, ""),
@@ -246,7 +247,15 @@ class _Reader:
             values["about"],
             direction,
             features,
+            tries=self._tries(values["tries"], number),
         )
+
+    def _tries(self, tries: list[Any], number: int) -> tuple[dict[str, Any], ...]:
+        """The settings to try, each a table; one may name another preset."""
+        if tries and (len(tries) < 2 or not all(isinstance(each, dict) for each in tries)):
+            message = f"tries must be two or more tables of settings, got {tries!r}"
+            raise self.text.error(message, "tries", number)
+        return tuple(tries)
 
     def _choosing_row(self, table: dict[str, Any], number: int) -> Row:
         for name in table:
@@ -272,14 +281,14 @@ class _Reader:
     def _check_labels(self, rows: Sequence[Row]) -> None:
         """Rows must differ in their labels, and may choose among those with a model alone."""
         labels = [row.label for row in rows]
-        to_choose = [row.label for row in rows if not row.chooses]
+        to_choose = [row.label for row in rows if not (row.chooses or row.tries)]
         for number, row in enumerate(rows):
             if row.label in labels[:number]:
                 message = f"there is another row with the label {row.label!r}"
                 raise self.text.error(message, "label", number)
             for label in row.chooses:
                 if label in labels and label not in to_choose:
-                    message = f"{label!r} chooses itself; name rows that have a model"
+                    message = f"{label!r} chooses itself; name rows with one model and setting"
                     raise self.text.error(message, "chooses", number)
                 if label not in to_choose:
                     error = UnknownNameError("row", label, to_choose)
@@ -295,6 +304,9 @@ class _Reader:
         ]
 
     def _cells(self, row: Row, number: int) -> list[Cell]:
+        if row.tries:
+            tried = [self._cells(_with_settings(row, each), number) for each in row.tries]
+            return [replace(among[0], row=row, among=among) for among in zip(*tried, strict=True)]
         return [
             self._cell(row, number, dataset, point)
             for dataset in self.datasets
@@ -356,6 +368,18 @@ def _choosing_cells(row: Row, own: Mapping[str, Sequence[Cell]]) -> list[Cell]:
     # A seed that one of them lacks can have no choice.
     row = replace(row, seeds=min(cells[0].row.seeds for cells in named))
     return [replace(among[0], row=row, among=among) for among in zip(*named, strict=True)]
+
+
+def _with_settings(row: Row, settings: Mapping[str, Any]) -> Row:
+    """One of the rows that a row tries, called by what it sets."""
+    changes = {name: value for name, value in settings.items() if name != "preset"}
+    return replace(
+        row,
+        label=", ".join(f"{name}={value}" for name, value in settings.items()) or "as it is",
+        preset=settings.get("preset", row.preset),
+        changes={**row.changes, **changes},
+        tries=(),
+    )
 
 
 def _with_noise(dataset: str, point: Mapping[str, Any]) -> str:
