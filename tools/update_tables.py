@@ -6,8 +6,7 @@ its rows, or after `compare` for its first row against the others, or after `tur
 each data set; `agreement NAME NAME …` for the readings of a method whose published values were
 found; `search NAME` for a search, in `results/search`; or `bench NAME` for benchmarks, in
 `results/bench`. `figure NAME` shows the figure of an experiment. Figures, the curves of benchmarks
-and the figure of the idea are written to
-`docs/plots`.
+and the figure of the idea are written to `docs/plots`.
 """
 
 import re
@@ -69,13 +68,13 @@ def table(name: str) -> str:
     kind, _, rest = name.rpartition(" ")
     if kind == "bench":
         return speed_markdown(rest, benchmarks())
+    if kind == "figure":
+        return figure_markdown(figure(rest, labels))
     if name.startswith("agreement "):
         specs = map(load_spec, name.split()[1:])
         return markdown_agreement(
             [each for spec in specs for each in collect(spec, records("results"))]
         )
-    if kind == "figure":
-        return figure_markdown(figure(rest, labels))
     if kind == "search":
         spec = read_spec(ROOT / "results" / "search" / f"{rest}.toml")
         return markdown_table(spec, collect(spec, records("results/search")))
