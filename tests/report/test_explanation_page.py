@@ -29,7 +29,7 @@ def test_a_page_of_one_node_is_named_for_it(found, trained):
     assert page.title == "Why node 0 is b"
     text = html.render(page)
     assert "<h1>Why node 0 is b</h1>" in text
-    assert text.count("<svg ") == 2
+    assert text.count("panel why ") == 2
     assert "Its label is a, which the model doubts." in text
     assert "gradient times features" in text
 
@@ -38,7 +38,7 @@ def test_a_page_of_several_nodes_links_to_each(found, trained):
     page = explanation_page([found, found], trained, top=10)
     assert page.title == f"Why 2 nodes of {trained.plan.data_name} get their class"
     text = html.render(page)
-    assert text.count("<svg ") == 4
+    assert text.count("panel why ") == 4
     ids = re.findall(r'id="(node-\d+)"', text)
     assert ids == ["node-1", "node-2"]
     assert all(f'href="#{each}"' in text for each in ids)
@@ -84,7 +84,9 @@ def test_in_a_browser_nothing_runs_or_leaves_the_page(found, trained, width, tmp
         page.on("dialog", lambda dialog: (trouble.append("a dialog"), dialog.dismiss()))
         page.goto((tmp_path / "why.html").as_uri())
         page.click("summary")
-        drawn = page.eval_on_selector_all("svg", "all => all.map((one) => one.checkVisibility())")
+        drawn = page.eval_on_selector_all(
+            ".why svg", "all => all.map((one) => one.checkVisibility())"
+        )
         wider = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         browser.close()
     assert trouble == []

@@ -69,7 +69,7 @@ def test_test_accuracy_has_an_axis_of_its_own(figures):
 def test_over_homophily_scores_come_before_shares(figures):
     (scores,), (shares,) = figures["homophily"]
     assert "AKGNN, signed 48.5 % at homophily 0" in scores.summary
-    assert "layer 1 -0.48 at homophily 0" in shares.summary
+    assert "layer 1 −0.48 at homophily 0" in shares.summary
     assert "links say nothing" in scores.text
     assert "<img" not in scores.text
 
