@@ -26,3 +26,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "gpu" in item.keywords:
             item.add_marker(skip)
+
+
+@pytest.fixture(autouse=True)
+def _lines_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the tests run, what a command prints is not wrapped unless a test says so."""
+    for name in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)

@@ -34,8 +34,8 @@ from akgnn.report.figure_documents import (
     figure_markdown,
     figure_rows,
 )
+from akgnn.report.plots import idea_files
 from akgnn.report.speed_documents import plot_files, speed_markdown
-from akgnn.report.svg import idea_files
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = (

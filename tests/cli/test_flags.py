@@ -27,6 +27,7 @@ HOLE = "…"
 COMMAND_LINES = {
     ("experiments/spec.py", "command"): "akgnn train",
     ("report/experiments_page.py", "experiments_page"): "akgnn reproduce",
+    ("report/table_data.py", "details"): "akgnn train",
     ("machine/provenance.py", "_git_commit"): "git",
 }
 # Words in backticks that are no settings: folders.

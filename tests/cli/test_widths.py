@@ -163,7 +163,8 @@ def test_no_line_is_too_wide_and_no_word_is_broken(case, capsys, monkeypatch):
     for width in WIDTHS:
         lines, same = printed(words, width, capsys, monkeypatch)
         assert same == status
-        assert max(map(cell_len, lines)) <= width
+        # A word of its own line, such as a path, may be longer than any line.
+        assert [line for line in lines if cell_len(line) > width and len(line.split()) > 1] == []
         found, expected = counted(lines), counted(whole)
         # No piece of a word; and none is lost, though headings may be repeated.
         assert set(found) <= set(expected)

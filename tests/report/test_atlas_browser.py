@@ -21,6 +21,7 @@ from akgnn.report.run_page import run_page
 from akgnn.runs.run import load_run
 from akgnn.training.calibration import Calibrated
 from akgnn.training.fit import predict_logits
+from akgnn.training.metrics import interval_words
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -349,17 +350,18 @@ def test_sliders_move_classes_validation_accuracy_and_response(hostile):
     tab.locator("#atlas-sliders input[type=range]").nth(1).fill("1")
     until(tab, "atlas.scalars[1][0] === 1")
     changed = tab.evaluate(
-        "(() => { const now = atlas.predicted.slice(), "
-        "learned = atlas.network.run(atlas.learnedScalars).predicted; "
+        "(() => { const now = Array.from(atlas.network.run(atlas.scalars).predicted), "
+        "learned = Array.from(atlas.network.run(atlas.learnedScalars).predicted); "
         "return now.filter((which, node) => which !== learned[node]).length; })()"
     )
-    assert figures.nth(1).inner_text() == str(changed)
+    until(tab, f"document.querySelectorAll('#atlas-figures dd')[1].innerText === '{changed}'")
     until(tab, "document.getElementById('atlas-says').textContent.includes('change class')")
     until(tab, "document.getElementById('scalar-1').value === '3.5'")
 
 
 def test_test_labels_are_shown_in_the_folded_box_alone(hostile):
-    tab, _ = hostile
+    tab, run = hostile
+    tab.get_by_role("button", name="As learned").click()
     node = tab.evaluate(
         "(() => { for (let i = 0; ; i += 1) if (atlas.role[i] === 3) return i; })()"
     )
@@ -370,6 +372,8 @@ def test_test_labels_are_shown_in_the_folded_box_alone(hostile):
     tab.locator("#atlas-test summary").click()
     until(tab, "document.getElementById('atlas-node').textContent.includes('Its label is')")
     assert "has no test any more" in tab.locator("#atlas-test").inner_text()
+    interval = interval_words(run.result.test_accuracy, run.result.num_test)
+    until(tab, f"document.getElementById('atlas-test-interval').textContent === '{interval}'")
     tab.locator("#atlas-test summary").click()
 
 

@@ -6,7 +6,7 @@ import torch
 
 from akgnn.graph import Graph
 from akgnn.report.idea import _LINKS, drawings
-from akgnn.report.svg import idea_files
+from akgnn.report.plots import idea_files
 
 BY_SCALAR = {drawing.scalar: drawing for drawing in drawings()}
 

@@ -107,7 +107,7 @@ def test_a_tracker_is_found_by_name_with_or_without_a_folder(tmp_path):
     assert isinstance(found, TensorBoard)
     assert found.folder == tmp_path
     assert find_tracker("tensorboard").folder.name == "runs"
-    with pytest.raises(UnknownNameError, match=r"tensorboard\. Did you mean 'mlflow'"):
+    with pytest.raises(UnknownNameError, match=r"Did you mean 'mlflow'\? Choose from mlflow"):
         find_tracker("mlfow:x")
 
 

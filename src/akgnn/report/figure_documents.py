@@ -10,7 +10,7 @@ from akgnn.errors import UnknownNameError
 from akgnn.experiments.results import CellResult
 from akgnn.report.homophily_figure import homophily_panels
 from akgnn.report.panels import Panel, depth_panels, evenly, lambda_panels, loss_panels
-from akgnn.report.svg import Curve, NumberMap, Plot, map_svg, plot_svg
+from akgnn.report.plots import Curve, NumberMap, Plot, map_svg, plot_svg
 
 # Beside the documents.
 PLOTS_FOLDER = "plots"

@@ -15,8 +15,8 @@ from akgnn.bench.tables import (
 from akgnn.errors import UnknownNameError
 from akgnn.report.figure_documents import PLOTS_FOLDER
 from akgnn.report.panels import Panel
+from akgnn.report.plots import Curve, Plot, plot_svg
 from akgnn.report.speed import failures_in, note_of, plots_of
-from akgnn.report.svg import Curve, Plot, plot_svg
 
 NOTHING = "Not measured yet; `make bench` measures on your machine.\n"
 

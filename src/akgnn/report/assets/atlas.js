@@ -200,6 +200,16 @@
       return now.total && result.predicted !== learned ? `${signed(100 * (now.share - learnedRight[which].share), 1)}` : "";
     };
 
+    // Wilson's interval of a share of so many nodes, as in akgnn.training.metrics.
+    function interval({ share, total }) {
+      const weight = 1.96 ** 2 / total;
+      const middle = (share + weight / 2) / (1 + weight);
+      const half = Math.sqrt(share * (1 - share) * weight + weight ** 2 / 4) / (1 + weight);
+      const ends = [middle - half, middle + half].map((end) => 100 * Math.min(1, Math.max(0, end)));
+      const [low, high] = ends.map((end) => end.toFixed(ends[1] - ends[0] < 10 ? 1 : 0));
+      return `${low} to ${high} with ${total} node${total === 1 ? "" : "s"}`;
+    }
+
     function describe() {
       const list = byId("figures");
       list.replaceChildren();
@@ -214,6 +224,7 @@
       const test = right(TEST);
       byId("test").hidden = !test.total;
       byId("test-figures").replaceChildren();
+      byId("test-interval").textContent = test.total ? interval(test) : "";
       if (test.total) figure(byId("test-figures"), data.total === count ? "test accuracy" : "of test nodes here", percent(test.share), gap(TEST));
     }
 

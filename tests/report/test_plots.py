@@ -3,7 +3,7 @@ from itertools import pairwise
 
 import pytest
 
-from akgnn.report.svg import Curve, NumberMap, Plot, map_svg, plot_svg
+from akgnn.report.plots import Curve, NumberMap, Plot, map_svg, plot_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 NUMBERS = NumberMap("A map", "Words.", "layer", "K", [("1", [2.0]), ("2", [3.5, 1.2])], 2.0, 1.0)
