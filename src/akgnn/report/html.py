@@ -6,6 +6,7 @@ only the scripts that are part of the page, by their hashes, and load nothing.
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -82,10 +83,10 @@ def check_out(out: Path) -> None:
 
 def environment() -> "Environment":
     """The templates, with everything escaped."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     found = Environment(
-        loader=PackageLoader("akgnn.report"),
+        loader=FunctionLoader(_template),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -93,6 +94,12 @@ def environment() -> "Environment":
     )
     found.filters.update({name: getattr(values, name) for name in _FILTERS})
     return found
+
+
+def _template(name: str) -> str:
+    """A template without the spaces that indent its lines, which would be a part of every page."""
+    file = files("akgnn.report") / "templates" / name
+    return re.sub(r"^[ \t]+", "", file.read_text(encoding="utf-8"), flags=re.M)
 
 
 def render(page: Page) -> str:
