@@ -196,6 +196,27 @@ def readout(what: str, dataset: str) -> Answer:
     return Answer(value, f"{value:.4f}" if what == "cosine" else f"{100 * value:.1f}")
 
 
+def cost(model: str, layers: str, width: str) -> Answer:
+    """Milliseconds of an epoch on PubMed, of `benchmarks/cost.py`: the median."""
+    text = (ROOT / "results" / "cost.jsonl").read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in text.splitlines()]
+    (line,) = [
+        line
+        for line in lines
+        if (line["model"], line["num_layers"], line["hidden_channels"])
+        == (model, int(layers), int(width))
+    ]
+    value = statistics.median(line["milliseconds"])
+    return Answer(value, f"{value:.0f}")
+
+
+def evenness(model: str) -> Answer:
+    """What a layer costs from the tenth to the twentieth, over what one costs from the fifth on."""
+    fifth, tenth, last = (cost(model, layers, "64").value for layers in ("5", "10", "20"))
+    value = (last - tenth) / 10 / ((tenth - fifth) / 5)
+    return Answer(value, f"{value:.2f}")
+
+
 def theory(name: str) -> Answer:
     """A number that follows from the formula alone, on a star of four nodes."""
     value = _THEORY[name]()
@@ -237,6 +258,8 @@ QUESTIONS: Mapping[str, Callable[..., Answer]] = {
     "lambda": scalar,
     "deviation": deviation,
     "readout": readout,
+    "cost": cost,
+    "evenness": evenness,
     "theory": theory,
 }
 """What can be asked: the name of a study, then what the function takes, separated by semicolons."""
@@ -335,7 +358,7 @@ def page(claims: Sequence[Mapping[str, Any]]) -> str:
         "",
         f"Of {len(claims)} claims {counts['holds']} hold, {counts['holds in part']} hold in part, "
         f"{counts['does not hold']} do not.",
-        "Every measured number is computed from `results/records.jsonl` by",
+        "Every measured number is computed from the records in `results/` by",
         "`python tools/claims.py`, which refuses one that was typed in, and a verdict that the",
         "records do not bear out.",
         "[The paper, measured again](reproduction.md) has the tables.",
