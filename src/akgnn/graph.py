@@ -234,6 +234,10 @@ class Graph:
         """The graph with every edge transposed; itself where it is symmetric."""
         return self if self.is_symmetric else Graph(self.adjacency.transpose)
 
+    def gather(self, h: Tensor) -> Tensor:
+        """The signal at the columns of the adjacency: of a whole graph the signal itself."""
+        return h
+
     @cached_property
     def renormalised(self) -> CSR:
         """GCN's matrix (D + I)^-1/2 (A + I) (D + I)^-1/2, for what needs its single entries."""

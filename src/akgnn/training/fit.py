@@ -1,7 +1,7 @@
 """`fit`: one model from data to a result, and the loop that every training goes through."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -14,6 +14,7 @@ from akgnn.errors import DataError, DivergedError, SettingsError
 from akgnn.graph import Graph
 from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.ops.dropout import Noise
+from akgnn.ops.rows import everywhere
 from akgnn.training.arguments import check_arguments, outputs_checked
 from akgnn.training.calibration import UNCALIBRATED, Calibration, calibration_of
 from akgnn.training.callbacks import Callback, Epoch, notify
@@ -25,6 +26,7 @@ from akgnn.training.state import Snapshot, Stopwatch, TrainingState, copied
 from akgnn.training.strategies.supervised import (
     Strategy,
     Supervised,
+    scores_at,
     takes_labels,
     with_class_weight,
 )
@@ -241,20 +243,29 @@ def take_steps(
 def _measure(model: nn.Module, data: NodeData, metrics: Sequence[str]) -> dict[str, Any]:
     """A row of the history, from training and validation nodes; test nodes are not looked at."""
     model.eval()
-    logits = model(data.x, data.graph)
     row: dict[str, Any] = {"lambda_max": _lambda_max(model)}
     if isinstance(model, AdaptiveNetwork):
         row["neighbour_share"] = model.neighbour_share(data.graph).view(-1).tolist()
-    train, seen = data.split.train, logits
-    if data.has_label_inputs:
-        # Half of them tell enough.
-        train = train[::2]
-        seen = model(data.x_hiding(train), data.graph)
-    for part, scores_of, nodes in (("train", seen, train), ("val", logits, data.split.val)):
-        scores, y = scores_of[nodes], data.y[nodes]
+    for part, nodes, scores in _labelled_scores(model, data):
+        scores, y = everywhere(scores, nodes), everywhere(data.y[nodes], nodes)
         row[f"{part}_loss"] = float(cross_entropy(scores, y))
         row[f"{part}_accuracy"] = accuracy(scores.argmax(1), y)
     return row | other_scores(metrics, scores, y)
+
+
+def _labelled_scores(model: nn.Module, data: NodeData) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """Nodes that train and validate, with their class scores, none of which saw its own label."""
+    train, val = data.split.train, data.split.val
+    if data.has_label_inputs:
+        # Half of them tell enough.
+        train = train[::2]
+        yield "train", train, scores_at(model, data.x_hiding(train), data.graph, train)
+        yield "val", val, scores_at(model, data.x, data.graph, val)
+        return
+    nodes, position = torch.unique(torch.cat([train, val]), return_inverse=True)
+    scores = scores_at(model, data.x, data.graph, nodes)
+    yield "train", train, scores[position[: len(train)]]
+    yield "val", val, scores[position[len(train) :]]
 
 
 def other_scores(metrics: Sequence[str], logits: Tensor, y: Tensor) -> dict[str, float]:

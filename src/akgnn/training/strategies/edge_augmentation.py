@@ -20,7 +20,7 @@ from akgnn.ops.dropout import Noise
 from akgnn.ops.pairs import AllPairs, ListedPairs, Matrix, Pairs
 from akgnn.ops.sampling import straight_through_bernoulli
 from akgnn.settings import Settings, non_negative, positive, share, whole
-from akgnn.training.strategies.supervised import training_loss
+from akgnn.training.strategies.supervised import scores_at, training_loss
 
 # Instead of a maximum of 0, where the edge predictor gives nothing but zeros.
 _SMALLEST = 1e-12
@@ -88,7 +88,8 @@ class EdgeAugmentation:
         for step in range(self.settings.class_epochs):
             # Other masks in every step of the epoch.
             own = Noise(noise.key(DropoutKey.PRETRAINING + step), noise.step)
-            yield training_loss(model(data.x, data.graph, own), data)
+            scores = scores_at(model, data.x, data.graph, data.split.train, own)
+            yield training_loss(scores, data)
 
     def _joint(self, model: GAugO, data: NodeData, pairs: Pairs, noise: Noise) -> Tensor:
         settings = self.settings
@@ -100,7 +101,7 @@ class EdgeAugmentation:
         )
         logits = classify(model.classifier, data.x, pairs.symmetric(sample), noise)
         own_loss = edge_loss(z, pairs, inner, noise.key(DropoutKey.OTHER_PAIRS))
-        return training_loss(logits, data) + settings.beta * own_loss
+        return training_loss(logits[..., data.split.train, :], data) + settings.beta * own_loss
 
     def _pairs(self, data: NodeData) -> Pairs:
         """The pairs that may become edges, found once for the data of a run."""

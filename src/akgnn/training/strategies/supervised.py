@@ -2,15 +2,19 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, cast
 
 import torch
 from torch import Tensor, nn
 
+from akgnn.csr import CSR
 from akgnn.data.node_data import NodeData
+from akgnn.graph import Graph
+from akgnn.ops.divided import node_mean
 from akgnn.ops.dropout import Noise
+from akgnn.ops.rows import at_nodes, current_division
 from akgnn.settings import Settings
-from akgnn.training.metrics import cross_entropy
+from akgnn.training.metrics import cross_entropies, cross_entropy
 
 
 class Strategy(Protocol):
@@ -41,7 +45,8 @@ class Supervised:
 
     def losses(self, model: nn.Module, data: NodeData, noise: Noise) -> Iterator[Tensor]:
         """One loss."""
-        yield training_loss(model(data.x, data.graph, noise), data)
+        scores = scores_at(model, data.x, data.graph, data.split.train, noise)
+        yield training_loss(scores, data)
 
 
 def takes_labels(strategy: Strategy) -> bool:
@@ -49,10 +54,37 @@ def takes_labels(strategy: Strategy) -> bool:
     return bool(getattr(strategy, "takes_labels", False))
 
 
-def training_loss(logits: Tensor, data: NodeData) -> Tensor:
-    """Cross-entropy of the training nodes, weighted by class; of several replicas one each."""
-    nodes = data.split.train
-    return cross_entropy(logits[..., nodes, :], data.y[nodes], data.class_weight)
+def scores_at(
+    model: nn.Module, x: Tensor | CSR, graph: Graph, nodes: Tensor, noise: Noise | None = None
+) -> Tensor:
+    """Class scores of some nodes, shape (nodes, classes); of several replicas one such block each.
+
+    A model whose class says `takes_nodes = True` does not classify the others.
+    """
+    step = () if noise is None else (noise,)
+    if getattr(model, "takes_nodes", False):
+        scores: Tensor = model(x, graph, *step, nodes=nodes)
+        return scores
+    return cast(Tensor, model(x, graph, *step))[..., nodes, :]
+
+
+def training_loss(scores: Tensor, data: NodeData) -> Tensor:
+    """Cross-entropy of the training nodes, weighted by class; of several replicas one each.
+
+    Args:
+        scores: Class scores of the training nodes.
+        data: Their labels and the weights of the classes.
+    """
+    return loss_at(scores, data, data.split.train)
+
+
+def loss_at(scores: Tensor, data: NodeData, nodes: Tensor) -> Tensor:
+    """As `training_loss`, of any nodes."""
+    y, weight = data.y[nodes], data.class_weight
+    if current_division() is None:
+        return cross_entropy(scores, y, weight)
+    with at_nodes(nodes):
+        return node_mean(cross_entropies(scores, y, weight))
 
 
 def with_class_weight(data: NodeData, kind: Literal["none", "balanced"]) -> NodeData:

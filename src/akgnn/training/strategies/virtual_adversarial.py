@@ -105,7 +105,8 @@ class VirtualAdversarial:
         find = _sampled if settings.adversary == "sampled" else _optimised
         logits, adversarial = find(model, data, noise, settings)
         entropy = -(logits.softmax(1) * logits.log_softmax(1)).sum(1).mean()
-        yield training_loss(logits, data) + settings.alpha * adversarial + settings.beta * entropy
+        supervised = training_loss(logits[..., data.split.train, :], data)
+        yield supervised + settings.alpha * adversarial + settings.beta * entropy
 
 
 def _sampled(
