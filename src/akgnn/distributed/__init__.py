@@ -1,0 +1,1 @@
+"""A graph cut into parts, and training on them by one process or several."""
