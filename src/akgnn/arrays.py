@@ -1,0 +1,136 @@
+"""Arrays in files: NumPy's own format, of plain numbers, read by memory map and never unpickled.
+
+A memory map shows a file as an array without reading it first; the system fetches what is looked at
+and lets go of it where memory is short. Tensors that are mapped cannot be written to.
+"""
+
+import hashlib
+import io
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+_DTYPES = {
+    "<i4": torch.int32,
+    "<i8": torch.int64,
+    "<f2": torch.float16,
+    "<f4": torch.float32,
+    "<f8": torch.float64,
+}
+KINDS = {dtype: kind for kind, dtype in _DTYPES.items()}
+"""What arrays in files may hold, and how NumPy writes it: numbers, little-endian."""
+MOST = 2**60
+"""More numbers than any array has."""
+# Bytes that are hashed and written at a time.
+_AT_ONCE = 2**24
+
+
+@dataclass(frozen=True)
+class ArrayFile:
+    """What an array file must be.
+
+    Attributes:
+        dtype: What it holds, such as `<f4`.
+        shape: Its shape.
+        sha256: The SHA-256 of the file.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    sha256: str
+
+    def __post_init__(self) -> None:
+        if self.dtype not in _DTYPES:
+            raise ValueError(f"{self.dtype!r} is not one of {', '.join(_DTYPES)}")
+        if len(self.sha256) != 64 or not set(self.sha256) <= set("0123456789abcdef"):
+            raise ValueError("a SHA-256 has 64 hexadecimal digits")
+        if len(self.shape) not in (1, 2) or max(self.shape) > MOST:
+            raise ValueError("an array has one or two dimensions, and no such number of numbers")
+
+    @property
+    def header(self) -> bytes:
+        """What stands before the numbers."""
+        return _header(self.dtype, self.shape)
+
+    @property
+    def num_bytes(self) -> int:
+        """The size of the file."""
+        return len(self.header) + _num_bytes(self.dtype, self.shape)
+
+    def read(self, file: Path) -> Tensor:
+        """The array in a file of the right size, by memory map.
+
+        Raises:
+            ValueError: The file does not begin as it must.
+            OSError: It cannot be read.
+        """
+        header = self.header
+        with file.open("rb") as stream:
+            if stream.read(len(header)) != header:
+                raise ValueError("it does not begin as its manifest says")
+        return mapped(file, _DTYPES[self.dtype], self.shape, offset=len(header))
+
+
+def describe(values: Tensor) -> ArrayFile:
+    """What the file of a tensor would be."""
+    array = _array(values)
+    digest = hashlib.sha256(_header(array.dtype.str, array.shape))
+    for piece in _pieces(array):
+        digest.update(piece)
+    return ArrayFile(array.dtype.str, array.shape, digest.hexdigest())
+
+
+def write_array(file: Path, values: Tensor) -> ArrayFile:
+    """Write a tensor to a new file, and wait until the disk has it."""
+    array = _array(values)
+    header = _header(array.dtype.str, array.shape)
+    digest = hashlib.sha256(header)
+    with file.open("xb") as stream:
+        stream.write(header)
+        for piece in _pieces(array):
+            digest.update(piece)
+            stream.write(piece)
+        stream.flush()
+        os.fsync(stream.fileno())
+    return ArrayFile(array.dtype.str, array.shape, digest.hexdigest())
+
+
+def mapped(file: Path, dtype: torch.dtype, shape: Sequence[int], *, offset: int = 0) -> Tensor:
+    """The numbers in a file as a tensor, by memory map; writing to it ends the interpreter."""
+    if 0 in shape:
+        return torch.empty(tuple(shape), dtype=dtype)
+    array = np.memmap(file, KINDS[dtype], "r", offset, tuple(shape))
+    with warnings.catch_warnings():
+        # That it cannot be written to is what is wanted.
+        warnings.filterwarnings("ignore", message=".*not writable")
+        return torch.from_numpy(array)
+
+
+def _header(dtype: str, shape: Sequence[int]) -> bytes:
+    stream = io.BytesIO()
+    described = {"descr": dtype, "fortran_order": False, "shape": tuple(shape)}
+    np.lib.format.write_array_header_1_0(stream, described)
+    return stream.getvalue()
+
+
+def _num_bytes(dtype: str, shape: Sequence[int]) -> int:
+    size = np.dtype(dtype).itemsize
+    for length in shape:
+        size *= length
+    return size
+
+
+def _array(values: Tensor) -> NDArray[np.generic]:
+    return np.ascontiguousarray(values.detach().numpy())
+
+
+def _pieces(array: NDArray[np.generic]) -> list[memoryview]:
+    content = array.reshape(-1).view(np.uint8).data
+    return [content[start : start + _AT_ONCE] for start in range(0, len(content), _AT_ONCE)]
