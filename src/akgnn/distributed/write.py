@@ -1,4 +1,4 @@
-"""Writing a folder of parts: a part at a time, and the whole folder in one step."""
+"""Writing a folder of parts, a part at a time and the whole in one step; or only looking at it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +11,7 @@ from torch import Tensor
 from akgnn.arrays import KINDS, write_array
 from akgnn.codec import to_json
 from akgnn.data.node_data import NodeData
-from akgnn.distributed.costs import Survey
+from akgnn.distributed.costs import CutCosts, Survey
 from akgnn.distributed.folder import (
     MANIFEST,
     FolderParts,
@@ -25,6 +25,14 @@ from akgnn.distributed.parts import arrays_of, content_of, facts_of, iterate_par
 from akgnn.errors import DataError
 from akgnn.files import new_folder, write_file
 from akgnn.version import __version__
+
+
+def costs_of(data: NodeData, owner: Tensor, *, cut: str) -> CutCosts:
+    """What a cut comes to, with nothing written; as in `write_parts`."""
+    survey = Survey(facts_of(data, owner).starts)
+    for part in iterate_parts(data, owner):
+        survey.add(part)
+    return survey.costs(cut)
 
 
 def write_parts(

@@ -1,0 +1,218 @@
+"""`akgnn partition`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from akgnn.cli import options
+from akgnn.cli.help import DATA, OUTPUT
+from akgnn.cli.show import print_json, print_pairs, print_table
+from akgnn.cli.terminal import complain, say
+from akgnn.errors import RunFolderError
+
+if TYPE_CHECKING:
+    from akgnn.data.node_data import NodeData
+    from akgnn.distributed.costs import CutCosts, Share
+    from akgnn.distributed.folder import FolderParts
+    from akgnn.distributed.parts import PartsFacts
+
+# METIS holds several copies of the graph, of ever coarser nodes: 232 GB of 3.2 G directions.
+_METIS_BYTES = 72
+
+
+def partition(
+    context: typer.Context,
+    dataset: options.Dataset = None,
+    nodes: options.Nodes = None,
+    edges: options.Edges = None,
+    label: options.Label = None,
+    id_column: options.Id = None,
+    source: options.Source = None,
+    target: options.Target = None,
+    weight: options.Weight = None,
+    columns: options.Columns = None,
+    prepare: options.Prepare = None,
+    standardise: options.Standardise = None,
+    missing: options.Missing = None,
+    unknown_ids: options.UnknownIds = None,
+    neighbours: options.Neighbours = None,
+    split: options.Split = None,
+    split_seed: options.SplitSeed = None,
+    features: options.Features = None,
+    direction: options.Direction = None,
+    data_root: options.DataRoot = None,
+    parts: Annotated[
+        int,
+        options.option(DATA, "Number of parts, at least as many as there will be processes."),
+    ] = 24,
+    cut: Annotated[
+        str | None,
+        options.option(
+            DATA,
+            "metis cuts few edges; order takes nodes as they are numbered; hash deals them out.  "
+            "[metis if installed, else order]",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        options.option(OUTPUT, "New folder for the parts; without it nothing is written."),
+    ] = None,
+    num_layers: Annotated[
+        int, options.option(OUTPUT, "Layers that bytes and memory are told for.")
+    ] = 5,
+    hidden_channels: Annotated[
+        int, options.option(OUTPUT, "Channels that bytes and memory are told for.")
+    ] = 64,
+    as_json: options.AsJson = False,
+) -> None:
+    """Cut a graph into parts, for several processes or a small memory.
+
+    Each part has the rows of some nodes with their features, labels and split, as plain arrays.
+
+    Example: akgnn partition --dataset pubmed --parts 8 --out pubmed-parts
+    """
+    from akgnn.distributed.cut import check_num_parts, cut_graph
+    from akgnn.distributed.parts import facts_of
+    from akgnn.distributed.write import costs_of, write_parts
+
+    check_num_parts(parts)
+    options.check_range("--num-layers", num_layers, 1, 10_000)
+    options.check_range("--hidden-channels", hidden_channels, 1, 1_000_000)
+    if out is not None and (out.exists() or out.is_symlink()):
+        raise RunFolderError(f"{out} is there already; name a new folder with --out.")
+    _check_cut(cut)
+    run, tables = options.given(context)
+    plan = options.decide_plan(run, tables, None, {})
+    data = plan.load(data_root).with_label_inputs(False)
+    for hint in options.hints(data):
+        complain(hint)
+    chosen, why = (cut, "") if cut is not None else _chosen_cut(data)
+    if why and not as_json:
+        complain(why)
+    owner = cut_graph(data.graph, parts, chosen)
+    if out is None:
+        facts, costs = facts_of(data, owner), costs_of(data, owner, cut=chosen)
+    else:
+        written = write_parts(out, data, owner, cut=chosen)
+        facts, costs = written.facts, written.costs
+    if as_json:
+        shown = None if out is None else str(out)
+        print_json(parts_object(facts, costs, num_layers, hidden_channels) | {"out": shown})
+        return
+    print_costs(facts, costs, num_layers, hidden_channels)
+    say()
+    if out is None:
+        say("Nothing was written; --out DIR writes the parts.")
+    else:
+        say(f"Written to {out}; see: akgnn inspect {out}")
+
+
+def _check_cut(cut: str | None) -> None:
+    """Refuse a cut that is not to be had, before data are loaded for it."""
+    from akgnn.distributed.cut import CUTS, has_metis
+    from akgnn.errors import MissingExtraError, UnknownNameError
+
+    if cut is not None and cut not in CUTS:
+        raise UnknownNameError("cut", cut, CUTS)
+    if cut == "metis" and not has_metis():
+        raise MissingExtraError("--cut metis", "cut")
+
+
+def _chosen_cut(data: "NodeData") -> tuple[str, str]:
+    """The cut where none was asked for, and why it is that one."""
+    import torch
+
+    from akgnn.distributed.cut import has_metis
+    from akgnn.machine.device import free_bytes, size_text
+
+    if not has_metis():
+        return "order", (
+            "Cut by order: METIS, which cuts fewer edges, is not installed "
+            "(pip install 'akgnn[cut]')."
+        )
+    needed, free = _METIS_BYTES * data.graph.num_edges, free_bytes(torch.device("cpu"))
+    if free is not None and needed > free:
+        return "order", (
+            f"Cut by order: METIS would need about {size_text(needed)}, and {size_text(free)} are "
+            "free."
+        )
+    return "metis", ""
+
+
+def parts_object(
+    facts: "PartsFacts", costs: "CutCosts", num_layers: int, hidden_channels: int
+) -> dict[str, Any]:
+    """A cut in one object."""
+    from akgnn.codec import to_json
+
+    told = to_json(facts)
+    del told["recipe"]
+    content = to_json(costs)
+    names = "step_bytes", "step_bytes_with_evaluation", "memory_bytes"
+    content["processes"] = [
+        to_json(share) | dict(zip(names, _sizes(share, num_layers, hidden_channels), strict=True))
+        for share in costs.shares
+    ]
+    del content["shares"]
+    model = {"num_layers": num_layers, "hidden_channels": hidden_channels}
+    return {"parts": facts.num_parts, **content, **told, **model}
+
+
+def _sizes(share: "Share", num_layers: int, channels: int) -> tuple[int, int, int]:
+    """Bytes a step receives, without and with evaluation, and the memory it takes."""
+    step, evaluated = (
+        share.bytes_received(num_layers=num_layers, channels=channels, with_evaluation=both)
+        for both in (False, True)
+    )
+    return step, evaluated, share.memory(num_layers=num_layers, channels=channels)
+
+
+def print_costs(
+    facts: "PartsFacts", costs: "CutCosts", num_layers: int, hidden_channels: int
+) -> None:
+    """Print what a cut comes to, for people."""
+    from akgnn.machine.device import size_text
+
+    kind = "" if facts.is_symmetric else ", directed"
+    say(
+        f"{facts.name}: {facts.num_nodes:,} nodes, {facts.num_edges:,} edges{kind}, "
+        f"{facts.num_features:,} features, {facts.num_classes} classes; "
+        f"split {facts.split_name}:{facts.split_fingerprint}"
+    )
+    say(f"{facts.num_parts} parts by {costs.cut}")
+    print_pairs(
+        [
+            ("work balance", f"{costs.work_balance:.2f}   (the largest part over the mean)"),
+            ("edge cut", f"{100 * costs.edge_cut:.1f} %   (edges between parts)"),
+            ("largest halo", f"{costs.largest_halo:,} rows   (that a part needs of others)"),
+        ]
+    )
+    say()
+    rows = [
+        [
+            str(share.processes),
+            f"{share.nodes:,}",
+            f"{max(share.halo, share.transpose_halo):,}",
+            *map(size_text, _sizes(share, num_layers, hidden_channels)),
+        ]
+        for share in costs.shares
+    ]
+    heads = ["processes", "nodes", "halo", "step", "+ evaluation", "memory"]
+    print_table(heads, rows, "rrrrrr")
+    say(
+        "Of the process with most: nodes, rows that it needs of others, what it receives in a "
+        f"training step, with evaluation, and its memory; {num_layers} layers, {hidden_channels} "
+        "channels, float32."
+    )
+
+
+def print_parts(parts: "FolderParts", as_json: bool) -> None:
+    """Print what a folder of parts holds, once all of it was checked."""
+    if as_json:
+        print_json(parts_object(parts.facts, parts.costs, 5, 64) | {"out": str(parts.path)})
+        return
+    print_costs(parts.facts, parts.costs, 5, 64)
+    say()
+    wrote = parts.manifest.versions.get("akgnn", "?")
+    say(f"All checksums fit. Written by akgnn {wrote}; content {parts.facts.content[:16]}")
