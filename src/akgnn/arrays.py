@@ -102,6 +102,46 @@ def write_array(file: Path, values: Tensor) -> ArrayFile:
     return ArrayFile(array.dtype.str, array.shape, digest.hexdigest())
 
 
+class Growing:
+    """An array that grows block by block, in memory or in a file of plain numbers.
+
+    Args:
+        dtype: What it holds.
+        file: A new file; in memory if None.
+    """
+
+    def __init__(self, dtype: torch.dtype, file: Path | None = None) -> None:
+        self._dtype, self._file = dtype, file
+        self._blocks: list[Tensor] = []
+        self._length = 0
+        if file is not None:
+            file.touch(exist_ok=False)
+
+    def append(self, block: Tensor) -> None:
+        """Add numbers at the end."""
+        block = block.to(self._dtype)
+        self._length += len(block)
+        if self._file is None:
+            self._blocks.append(block)
+            return
+        # Opened each time: there may be more such arrays than files that a process may open.
+        with self._file.open("ab") as stream:
+            _array(block).tofile(stream)
+
+    def finish(self) -> Tensor:
+        """All of it; what lies in a file as a memory map."""
+        if self._file is not None:
+            return mapped(self._file, self._dtype, (self._length,))
+        return torch.cat(self._blocks) if self._blocks else torch.empty(0, dtype=self._dtype)
+
+
+def empty_in_file(file: Path, dtype: torch.dtype, shape: Sequence[int]) -> Tensor:
+    """An array to be filled in a new file, by a memory map that can be written to."""
+    if 0 in shape:
+        return torch.empty(tuple(shape), dtype=dtype)
+    return torch.from_numpy(np.memmap(file, KINDS[dtype], "w+", 0, tuple(shape)))
+
+
 def mapped(file: Path, dtype: torch.dtype, shape: Sequence[int], *, offset: int = 0) -> Tensor:
     """The numbers in a file as a tensor, by memory map; writing to it ends the interpreter."""
     if 0 in shape:

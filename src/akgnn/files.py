@@ -91,21 +91,36 @@ def new_folder(folder: Path) -> Iterator[Path]:
         RunFolderError: There is something of that name, or the folder cannot be written.
     """
     _check_new(folder)
-    make_folder(folder.parent)
-    temporary = folder.parent / f"{_TEMPORARY}{_MACHINE}-{os.getpid()}-{next(_NUMBERS)}"
+    with scratch_folder(folder.parent) as temporary:
+        try:
+            yield temporary
+            _check_new(folder)
+            temporary.rename(folder)
+        except OSError as error:
+            if isinstance(error, AkgnnError):
+                raise
+            raise RunFolderError(f"Cannot write {folder}: {error.strerror or error}.") from error
+
+
+@contextmanager
+def scratch_folder(parent: Path) -> Iterator[Path]:
+    """Inside, an empty folder in this one; afterwards it is gone.
+
+    Raises:
+        RunFolderError: It cannot be made.
+    """
+    make_folder(parent)
+    scratch = parent / f"{_TEMPORARY}{_MACHINE}-{os.getpid()}-{next(_NUMBERS)}"
+    _remove_left_over(parent)
     try:
-        _remove_left_over(folder.parent)
-        temporary.mkdir()
-        yield temporary
-        _check_new(folder)
-        temporary.rename(folder)
+        scratch.mkdir()
     except OSError as error:
-        if isinstance(error, AkgnnError):
-            raise
-        raise RunFolderError(f"Cannot write {folder}: {error.strerror or error}.") from error
+        raise RunFolderError(f"Cannot write in {parent}: {error.strerror or error}.") from error
+    try:
+        yield scratch
     finally:
         with suppress(OSError):
-            _remove(temporary)
+            _remove(scratch)
 
 
 def _check_new(folder: Path) -> None:

@@ -6,7 +6,7 @@ import torch
 
 from akgnn.cli.main import main
 from akgnn.data.catalogue import load_dataset
-from akgnn.data.tables.load import load_tables
+from akgnn.data.tables.load import load_tables, read_tables
 from akgnn.distributed.cut import cut_graph, has_metis
 from akgnn.distributed.folder import open_parts
 from akgnn.distributed.parts import cut_in_memory
@@ -128,7 +128,7 @@ def test_without_pymetis_order_is_taken_and_said(capsys, monkeypatch):
     assert main(["partition", "--parts", "2"]) == 0
     captured = capsys.readouterr()
     assert "2 parts by order" in captured.out
-    assert "Cut by order: METIS" in captured.err
+    assert "Cut by order: METIS, which" in captured.err
     assert main(["partition", "--parts", "2", "--cut", "metis"]) == 2
     assert "--cut metis needs an optional package: pip install 'akgnn[cut]'" in (
         capsys.readouterr().err
@@ -157,3 +157,39 @@ def test_label_inputs_of_presets_are_not_among_the_features(tables: list[str]):
     data = load_tables("nodes.csv", "edges.csv")
     assert isinstance(x, torch.Tensor)
     assert x.shape[1] == data.num_features
+
+
+@pytest.mark.parametrize("cut", ["order", "hash"])
+def test_a_graph_that_lies_in_files_gives_the_parts_of_one_in_memory(cut: str, tmp_path: Path):
+    name = "large:num_nodes=4000,degree=12,num_features=10,num_classes=4"
+    out = tmp_path / "parts"
+    words = ["--dataset", name, "--split", "20-per-class", "--parts", "5", "--cut", cut]
+    assert main(["partition", *words, "--out", str(out)]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["parts"]
+    data = load_dataset(name, split="20-per-class")
+    expected = cut_in_memory(data, cut_graph(data.graph, 5, cut))
+    parts = open_parts(out)
+    assert parts.facts == expected.facts
+    for index in range(5):
+        assert_same_part(parts.part(index), expected.part(index))
+
+
+def test_edges_of_tables_are_sorted_beside_the_parts_and_nothing_is_left(
+    tables: list[str], monkeypatch
+):
+    seen = []
+    read = read_tables
+
+    def watched(*args, folder=None, **more):
+        seen.append(folder)
+        return read(*args, folder=folder, **more)
+
+    monkeypatch.setattr("akgnn.data.tables.load.read_tables", watched)
+    before = sorted(path.name for path in Path().iterdir())
+    words = [*tables, "--parts", "3"]
+    assert main(["partition", *words, "--cut", "order", "--out", "parts"]) == 0
+    assert seen[-1].parent == Path()
+    assert sorted(path.name for path in Path().iterdir()) == sorted([*before, "parts"])
+    if has_metis():
+        assert main(["partition", *words, "--cut", "metis"]) == 0
+        assert seen[-1] is None

@@ -1,6 +1,8 @@
 """`akgnn partition`."""
 
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,13 +12,16 @@ from akgnn.cli.help import DATA, OUTPUT
 from akgnn.cli.show import print_json, print_pairs, print_table
 from akgnn.cli.terminal import complain, say
 from akgnn.errors import RunFolderError
+from akgnn.files import scratch_folder
 
 if TYPE_CHECKING:
-    from akgnn.data.node_data import NodeData
     from akgnn.distributed.costs import CutCosts, Share
     from akgnn.distributed.folder import FolderParts
     from akgnn.distributed.parts import PartsFacts
+    from akgnn.runs.plan import RunPlan
 
+# Cuts that look at rows one after another.
+_WITH_LITTLE_MEMORY = ("order", "hash")
 # METIS holds several copies of the graph, of ever coarser nodes: 232 GB of 3.2 G directions.
 _METIS_BYTES = 72
 
@@ -84,18 +89,24 @@ def partition(
     _check_cut(cut)
     run, tables = options.given(context)
     plan = options.decide_plan(run, tables, None, {})
-    data = plan.load(data_root).with_label_inputs(False)
-    for hint in options.hints(data):
-        complain(hint)
-    chosen, why = (cut, "") if cut is not None else _chosen_cut(data)
-    if why and not as_json:
-        complain(why)
-    owner = cut_graph(data.graph, parts, chosen)
-    if out is None:
-        facts, costs = facts_of(data, owner), costs_of(data, owner, cut=chosen)
-    else:
-        written = write_parts(out, data, owner, cut=chosen)
-        facts, costs = written.facts, written.costs
+    with ExitStack() as stack:
+        if cut is None and (expected := _expected_edges(plan)) is not None:
+            cut = _chosen_cut(expected)
+        folder = None
+        if cut in _WITH_LITTLE_MEMORY and _expected_edges(plan) is not None:
+            # On the disk that the parts go to: other folders may lie in memory.
+            beside = Path(gettempdir()) if out is None else out.parent
+            folder = stack.enter_context(scratch_folder(beside))
+        data = plan.load(data_root, folder=folder).with_label_inputs(False)
+        for hint in options.hints(data):
+            complain(hint)
+        cut = cut or _chosen_cut(data.graph.num_edges)
+        owner = cut_graph(data.graph, parts, cut)
+        if out is None:
+            facts, costs = facts_of(data, owner), costs_of(data, owner, cut=cut)
+        else:
+            written = write_parts(out, data, owner, cut=cut)
+            facts, costs = written.facts, written.costs
     if as_json:
         shown = None if out is None else str(out)
         print_json(parts_object(facts, costs, num_layers, hidden_channels) | {"out": shown})
@@ -119,25 +130,36 @@ def _check_cut(cut: str | None) -> None:
         raise MissingExtraError("--cut metis", "cut")
 
 
-def _chosen_cut(data: "NodeData") -> tuple[str, str]:
-    """The cut where none was asked for, and why it is that one."""
+def _expected_edges(plan: "RunPlan") -> int | None:
+    """About how many directions a graph has that need not be in memory; None of other graphs."""
+    from akgnn.data.catalogue import large_settings
+
+    if plan.tables is not None:
+        edges = plan.tables.edges
+        files = [Path(file) for file in ([edges] if isinstance(edges, str) else edges)]
+        # An edge takes 8 bytes or more, and counts in both directions.
+        sizes = [file.stat().st_size for file in files if file.is_file()]
+        return sum(sizes) // 4 if sizes else None
+    large = large_settings(plan.run.dataset)
+    return None if large is None else round(large.num_nodes * large.degree)
+
+
+def _chosen_cut(num_edges: int) -> str:
+    """The cut where none was asked for; if it is not METIS a line says why."""
     import torch
 
     from akgnn.distributed.cut import has_metis
     from akgnn.machine.device import free_bytes, size_text
 
+    needed, free = _METIS_BYTES * num_edges, free_bytes(torch.device("cpu"))
     if not has_metis():
-        return "order", (
-            "Cut by order: METIS, which cuts fewer edges, is not installed "
-            "(pip install 'akgnn[cut]')."
-        )
-    needed, free = _METIS_BYTES * data.graph.num_edges, free_bytes(torch.device("cpu"))
-    if free is not None and needed > free:
-        return "order", (
-            f"Cut by order: METIS would need about {size_text(needed)}, and {size_text(free)} are "
-            "free."
-        )
-    return "metis", ""
+        why = ", which cuts fewer edges, is not installed (pip install 'akgnn[cut]')"
+    elif free is not None and needed > free:
+        why = f" would need about {size_text(needed)}, and {size_text(free)} are free"
+    else:
+        return "metis"
+    complain(f"Cut by order: METIS{why}.")
+    return "order"
 
 
 def parts_object(

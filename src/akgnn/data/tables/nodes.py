@@ -74,6 +74,26 @@ def positions(wanted: pa.ChunkedArray, ids: pa.ChunkedArray) -> NDArray[np.int64
     return np.asarray(index.to_numpy(), dtype=np.int64)
 
 
+class IdFinder:
+    """Finds the positions of ids as `positions` does, again and again among the same ids."""
+
+    def __init__(self, ids: pa.ChunkedArray) -> None:
+        self._ids = ids
+        self._sorted: NDArray[np.int64] | None = None
+        if pa.types.is_int64(ids.type):
+            numbers = np.asarray(ids.to_numpy(), dtype=np.int64)
+            self._order = np.argsort(numbers, kind="stable")
+            self._sorted = numbers[self._order]
+
+    def positions(self, wanted: pa.ChunkedArray) -> NDArray[np.int64]:
+        """The position of each wanted id, -1 if it is not there."""
+        if self._sorted is None or wanted.type != self._ids.type:
+            return positions(wanted, self._ids)
+        numbers = np.asarray(wanted.to_numpy(), dtype=np.int64)
+        place = np.searchsorted(self._sorted, numbers).clip(max=len(self._sorted) - 1)
+        return np.where(self._sorted[place] == numbers, self._order[place], -1)
+
+
 def joined_ids(first: pa.ChunkedArray, second: pa.ChunkedArray) -> pa.ChunkedArray:
     """Two lists of ids, one after the other."""
     if first.type != second.type:
