@@ -1,5 +1,6 @@
 """`akgnn partition`."""
 
+import os
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import gettempdir
@@ -77,9 +78,14 @@ def partition(
 
     Example: akgnn partition --dataset pubmed --parts 8 --out pubmed-parts
     """
+    # Read when pyarrow is first imported: its own allocator would set a gigabyte aside.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    import torch
+
     from akgnn.distributed.cut import check_num_parts, cut_graph
     from akgnn.distributed.parts import facts_of
     from akgnn.distributed.write import costs_of, write_parts
+    from akgnn.runs.memory import memory_errors_explained
 
     check_num_parts(parts)
     options.check_range("--num-layers", num_layers, 1, 10_000)
@@ -89,7 +95,7 @@ def partition(
     _check_cut(cut)
     run, tables = options.given(context)
     plan = options.decide_plan(run, tables, None, {})
-    with ExitStack() as stack:
+    with ExitStack() as stack, memory_errors_explained(plan, torch.device("cpu")):
         if cut is None and (expected := _expected_edges(plan)) is not None:
             cut = _chosen_cut(expected)
         folder = None

@@ -18,7 +18,7 @@ from akgnn.graph import Graph, join_repeats
 
 # Edges that are read at a time, and entries of a bucket; of a huge graph buckets hold more, so that
 # there are not too many.
-_BLOCK, _BUCKET, _MOST_BUCKETS = 2**20, 2**22, 256
+_BLOCK, _BUCKET, _MOST_BUCKETS = 2**19, 2**20, 256
 
 Block = tuple[Tensor, Tensor, Tensor | None]
 """Rows, columns, and weights if there are any."""

@@ -70,6 +70,8 @@ def _read(path: Path, separator: str, columns: Sequence[str], text: Collection[s
     types = dict.fromkeys(text, pa.string())
     try:
         table = arrow_csv.read_csv(path, **_options(separator, columns, types))
+    except pa.ArrowMemoryError:
+        raise
     except pa.ArrowException as error:
         raise _explained(path, separator, in_one_line(error)) from error
     if any(pa.types.is_binary(kind) for kind in table.schema.types):
@@ -89,7 +91,9 @@ def _stream(
     types = {name: pa.string() if name in text else pa.float64() for name in columns}
     kept: list[pa.RecordBatch] = []
     try:
-        reader = arrow_csv.open_csv(path, **_options(separator, columns, types))
+        # One thread, which reads nothing ahead: memory holds a block.
+        options = _options(separator, columns, types, use_threads=False)
+        reader = arrow_csv.open_csv(path, **options)
         for batch in reader:
             kept.append(batch)
             if sum(each.num_rows for each in kept) >= ROWS_AT_ONCE:
@@ -97,17 +101,23 @@ def _stream(
                 kept.clear()
         if kept:
             yield pa.Table.from_batches(kept)
+    except pa.ArrowMemoryError:
+        raise
     except pa.ArrowException as error:
         raise _explained(path, separator, in_one_line(error)) from error
 
 
 def _options(
-    separator: str, columns: Sequence[str], types: Mapping[str, pa.DataType]
+    separator: str,
+    columns: Sequence[str],
+    types: Mapping[str, pa.DataType],
+    *,
+    use_threads: bool = True,
 ) -> dict[str, Any]:
     import pyarrow.csv as arrow_csv
 
     return {
-        "read_options": arrow_csv.ReadOptions(block_size=_BLOCK),
+        "read_options": arrow_csv.ReadOptions(block_size=_BLOCK, use_threads=use_threads),
         "parse_options": arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
         "convert_options": arrow_csv.ConvertOptions(
             include_columns=list(columns),

@@ -95,13 +95,21 @@ def _open_parquet(path: Path) -> TableSource:
     def read(columns: Sequence[str], text: Collection[str]) -> pa.Table:
         try:
             return file.read(columns=list(columns))
+        except pa.ArrowMemoryError:
+            raise
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{path} is damaged ({in_one_line(error)}).") from error
 
     def stream(columns: Sequence[str], text: Collection[str]) -> Iterator[pa.Table]:
         try:
-            for batch in file.iter_batches(ROWS_AT_ONCE, columns=list(columns)):
+            # One thread, and nothing read ahead: memory holds a block.
+            streamed = pq.ParquetFile(path, pre_buffer=False)
+            for batch in streamed.iter_batches(
+                ROWS_AT_ONCE, columns=list(columns), use_threads=False
+            ):
                 yield pa.Table.from_batches([batch])
+        except pa.ArrowMemoryError:
+            raise
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{path} is damaged ({in_one_line(error)}).") from error
 

@@ -17,7 +17,7 @@ except ImportError as error:
 # The modules that hold tables take pyarrow from here, so that one message says what to install.
 __all__ = ["Table", "TableSource", "in_memory", "pa", "pc", "put_together"]
 
-ROWS_AT_ONCE = 2**20
+ROWS_AT_ONCE = 2**18
 """Rows of a table that is read block by block."""
 # Longer texts are no ids, labels or categories; most often a quote was left open.
 _LONGEST_TEXT = 1000
