@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from akgnn.arrays import KINDS, ArrayFile, describe, mapped, write_array
+from akgnn.arrays import (
+    KINDS,
+    ArrayFile,
+    Growing,
+    describe,
+    empty_in_file,
+    mapped,
+    write_array,
+)
+from akgnn.errors import RunFolderError
 from akgnn.files import file_sha256
 
 SHAPES = [(0,), (5,), (3, 4), (0, 4), (2**21 + 3,)]
@@ -69,3 +78,32 @@ def test_plain_numbers_of_a_file_are_mapped(tmp_path: Path):
     np.arange(6, dtype="<i4").tofile(file)
     assert mapped(file, torch.int32, (2, 3)).tolist() == [[0, 1, 2], [3, 4, 5]]
     assert mapped(file, torch.int32, (0,)).tolist() == []
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+def test_arrays_grow_block_by_block(in_file: bool, tmp_path: Path):
+    growing = Growing(torch.int32, tmp_path / "a" if in_file else None)
+    assert growing.finish().tolist() == []
+    growing.append(torch.tensor([1, 2]))
+    growing.append(torch.tensor([], dtype=torch.int64))
+    growing.append(torch.tensor([3]))
+    assert growing.finish().tolist() == [1, 2, 3]
+    assert growing.finish().dtype == torch.int32
+
+
+def test_an_array_in_a_file_can_be_filled(tmp_path: Path):
+    array = empty_in_file(tmp_path / "a", torch.float32, (2, 3))
+    array[1] = 5
+    assert np.fromfile(tmp_path / "a", "<f4").tolist() == [0, 0, 0, 5, 5, 5]
+    assert empty_in_file(tmp_path / "b", torch.float32, (0, 3)).shape == (0, 3)
+
+
+def test_where_there_is_no_room_the_file_is_named(tmp_path: Path):
+    # No disk has an exbibyte to spare.
+    with pytest.raises(RunFolderError, match=r"Cannot write .*a: "):
+        empty_in_file(tmp_path / "a", torch.float32, (2**58,))
+    growing = Growing(torch.int32, tmp_path / "b")
+    (tmp_path / "b").unlink()
+    (tmp_path / "b").symlink_to("/dev/full")
+    with pytest.raises(RunFolderError, match="b: No space left on device"):
+        growing.append(torch.arange(5))

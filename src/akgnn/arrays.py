@@ -8,14 +8,18 @@ import hashlib
 import io
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+from akgnn.errors import DataError, RunFolderError
 
 _DTYPES = {
     "<i4": torch.int32,
@@ -28,6 +32,7 @@ KINDS = {dtype: kind for kind, dtype in _DTYPES.items()}
 """What arrays in files may hold, and how NumPy writes it: numbers, little-endian."""
 MOST = 2**60
 """More numbers than any array has."""
+_MAGIC = b"\x93NUMPY"
 # Bytes that are hashed and written at a time.
 _AT_ONCE = 2**24
 
@@ -125,8 +130,9 @@ class Growing:
             self._blocks.append(block)
             return
         # Opened each time: there may be more such arrays than files that a process may open.
-        with self._file.open("ab") as stream:
-            _array(block).tofile(stream)
+        with _writing(self._file), self._file.open("ab") as stream:
+            for piece in _pieces(_array(block)):
+                stream.write(piece)
 
     def finish(self) -> Tensor:
         """All of it; what lies in a file as a memory map."""
@@ -136,21 +142,68 @@ class Growing:
 
 
 def empty_in_file(file: Path, dtype: torch.dtype, shape: Sequence[int]) -> Tensor:
-    """An array to be filled in a new file, by a memory map that can be written to."""
+    """An array to be filled in a new file, by a memory map that can be written to.
+
+    Raises:
+        RunFolderError: There is no room for it.
+    """
     if 0 in shape:
         return torch.empty(tuple(shape), dtype=dtype)
-    return torch.from_numpy(np.memmap(file, KINDS[dtype], "w+", 0, tuple(shape)))
+    with _writing(file), file.open("xb") as stream:
+        if hasattr(os, "posix_fallocate"):
+            # A map of a file that has no room on the disk ends the interpreter when it is filled.
+            os.posix_fallocate(stream.fileno(), 0, _num_bytes(KINDS[dtype], shape))
+    return torch.from_numpy(np.memmap(file, KINDS[dtype], "r+", 0, tuple(shape)))
 
 
 def mapped(file: Path, dtype: torch.dtype, shape: Sequence[int], *, offset: int = 0) -> Tensor:
     """The numbers in a file as a tensor, by memory map; writing to it ends the interpreter."""
     if 0 in shape:
         return torch.empty(tuple(shape), dtype=dtype)
-    array = np.memmap(file, KINDS[dtype], "r", offset, tuple(shape))
+    return read_only(np.memmap(file, KINDS[dtype], "r", offset, tuple(shape)))
+
+
+def read_only(array: NDArray[Any]) -> Tensor:
+    """An array that cannot be written to as a tensor, which nobody may write to either."""
     with warnings.catch_warnings():
         # That it cannot be written to is what is wanted.
         warnings.filterwarnings("ignore", message=".*not writable")
         return torch.from_numpy(array)
+
+
+def mapped_array(file: Path) -> NDArray[Any]:
+    """An array in NumPy's format that anybody may have written, by memory map.
+
+    Raises:
+        DataError: There is no such file, or it is no such array.
+    """
+    try:
+        with file.open("rb") as stream:
+            # What begins otherwise may be an archive, or a pickle.
+            if file.is_file() and stream.read(len(_MAGIC)) == _MAGIC:
+                array: NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
+                return array
+    except FileNotFoundError as error:
+        raise DataError(f"{file} does not exist.") from error
+    except OSError as error:
+        raise DataError(f"{file} cannot be read: {error.strerror or error}.") from error
+    except (ValueError, SyntaxError, EOFError, OverflowError, RecursionError) as error:
+        cause = " ".join(str(error).split())[:200]
+        raise DataError(f"{file} is damaged: {cause}.") from error
+    raise DataError(f"{file} is damaged or no array of NumPy's.")
+
+
+@contextmanager
+def _writing(file: Path) -> Iterator[None]:
+    """Inside, what goes wrong is said of this file.
+
+    Raises:
+        RunFolderError: Something did.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise RunFolderError(f"Cannot write {file}: {error.strerror or error}.") from error
 
 
 def _header(dtype: str, shape: Sequence[int]) -> bytes:

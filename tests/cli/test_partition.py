@@ -1,16 +1,20 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from akgnn.cli.main import main
+from akgnn.csr import CSR
 from akgnn.data.catalogue import load_dataset
 from akgnn.data.tables.load import load_tables, read_tables
 from akgnn.distributed.cut import cut_graph, has_metis
 from akgnn.distributed.folder import open_parts
 from akgnn.distributed.parts import cut_in_memory
 from parts_data import assert_same_part
+
+needs_metis = pytest.mark.skipif(not has_metis(), reason="pymetis is not installed")
 
 
 def test_parts_are_those_of_the_data_that_train_loads(tmp_path: Path, capsys):
@@ -142,7 +146,7 @@ def test_a_graph_too_large_for_metis_is_cut_by_order(capsys, monkeypatch):
     assert "METIS would need about 0.7 MiB, and 0.5 MiB are free" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(not has_metis(), reason="pymetis is not installed")
+@needs_metis
 def test_metis_is_taken_where_it_is_installed(capsys):
     assert main(["partition", "--parts", "4", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -193,3 +197,31 @@ def test_edges_of_tables_are_sorted_beside_the_parts_and_nothing_is_left(
     if has_metis():
         assert main(["partition", *words, "--cut", "metis"]) == 0
         assert seen[-1] is None
+
+
+@pytest.mark.parametrize("cut", ["order", pytest.param("metis", marks=needs_metis)])
+def test_a_folder_of_arrays_is_cut(cut: str, tmp_path: Path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    data = load_dataset("pubmed")
+    pattern = data.graph.adjacency.pattern
+    assert isinstance(data.x, CSR)
+    Path("arrays").mkdir()
+    np.save("arrays/x.npy", data.x.to_dense().numpy())
+    np.save("arrays/y.npy", data.y.numpy())
+    np.save("arrays/edges.npy", np.stack([pattern.col, pattern.row], axis=1))
+    for name in ("train", "val", "test"):
+        np.save(f"arrays/{name}.npy", getattr(data.split, name).numpy())
+    words = ["--arrays", "arrays", "--cut", cut, "--parts", "3", "--out", "parts"]
+    assert main(["partition", *words]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["arrays", "parts"]
+    parts = open_parts("parts")
+    expected = cut_in_memory(data, cut_graph(data.graph, 3, cut))
+    assert parts.facts.split_fingerprint == data.split.fingerprint
+    for index in range(3):
+        assert torch.equal(parts.part(index).col, expected.part(index).col)
+        assert torch.equal(parts.part(index).split.train, expected.part(index).split.train)
+    assert "arrays: 19,717 nodes, 88,648 edges" in capsys.readouterr().out
+    assert main(["partition", "--arrays", "arrays", "--dataset", "cora"]) == 2
+    assert "Name a data set, tables or --arrays" in capsys.readouterr().err
+    assert main(["partition", "--arrays", "nothing"]) == 2
+    assert "nothing/edges.npy does not exist" in capsys.readouterr().err

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from akgnn.cli import options
-from akgnn.cli.help import DATA, OUTPUT
+from akgnn.cli.help import DATA, OUTPUT, TABLES
 from akgnn.cli.show import print_json, print_pairs, print_table
 from akgnn.cli.terminal import complain, say
-from akgnn.errors import RunFolderError
+from akgnn.errors import RunFolderError, SettingsError
 from akgnn.files import scratch_folder
 
 if TYPE_CHECKING:
+    from akgnn.data.node_data import NodeData
     from akgnn.distributed.costs import CutCosts, Share
     from akgnn.distributed.folder import FolderParts
     from akgnn.distributed.parts import PartsFacts
@@ -43,6 +44,13 @@ def partition(
     missing: options.Missing = None,
     unknown_ids: options.UnknownIds = None,
     neighbours: options.Neighbours = None,
+    arrays: Annotated[
+        Path | None,
+        options.option(
+            TABLES,
+            "Folder with x.npy, y.npy and edges.npy in place of tables; nodes count from 0.",
+        ),
+    ] = None,
     split: options.Split = None,
     split_seed: options.SplitSeed = None,
     features: options.Features = None,
@@ -82,6 +90,7 @@ def partition(
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     import torch
 
+    from akgnn.data.array_folder import num_edges
     from akgnn.distributed.cut import check_num_parts, cut_graph
     from akgnn.distributed.parts import facts_of
     from akgnn.distributed.write import costs_of, write_parts
@@ -94,16 +103,19 @@ def partition(
         raise RunFolderError(f"{out} is there already; name a new folder with --out.")
     _check_cut(cut)
     run, tables = options.given(context)
+    if arrays is not None and (tables or dataset):
+        raise SettingsError("Name a data set, tables or --arrays, not several of them.")
     plan = options.decide_plan(run, tables, None, {})
     with ExitStack() as stack, memory_errors_explained(plan, torch.device("cpu")):
-        if cut is None and (expected := _expected_edges(plan)) is not None:
+        expected = _expected_edges(plan) if arrays is None else 2 * num_edges(arrays)
+        if cut is None and expected is not None:
             cut = _chosen_cut(expected)
         folder = None
-        if cut in _WITH_LITTLE_MEMORY and _expected_edges(plan) is not None:
+        if arrays is not None or (cut in _WITH_LITTLE_MEMORY and expected is not None):
             # On the disk that the parts go to: other folders may lie in memory.
             beside = Path(gettempdir()) if out is None else out.parent
             folder = stack.enter_context(scratch_folder(beside))
-        data = plan.load(data_root, folder=folder).with_label_inputs(False)
+        data = _load(plan, data_root, arrays, folder)
         for hint in options.hints(data):
             complain(hint)
         cut = cut or _chosen_cut(data.graph.num_edges)
@@ -123,6 +135,25 @@ def partition(
         say("Nothing was written; --out DIR writes the parts.")
     else:
         say(f"Written to {out}; see: akgnn inspect {out}")
+
+
+def _load(
+    plan: "RunPlan", data_root: Path | None, arrays: Path | None, folder: Path | None
+) -> "NodeData":
+    """The data as a run would see them, but without labels among the features."""
+    if arrays is None or folder is None:
+        return plan.load(data_root, folder=folder).with_label_inputs(False)
+    from akgnn.data.array_folder import read_arrays
+
+    run = plan.run
+    return read_arrays(
+        arrays,
+        folder,
+        split=run.split,
+        split_seed=run.split_seed,
+        features=run.features,
+        direction=run.direction,
+    )
 
 
 def _check_cut(cut: str | None) -> None:

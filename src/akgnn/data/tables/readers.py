@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from akgnn.arrays import mapped_array
 from akgnn.data.tables.csv_file import open_csv
 from akgnn.data.tables.table import (
     ROWS_AT_ONCE,
@@ -118,14 +119,7 @@ def _open_parquet(path: Path) -> TableSource:
 
 def _open_npy(path: Path) -> TableSource:
     """Edges as NumPy keeps them: an array of integers with a row for each, or a column."""
-    try:
-        with path.open("rb") as stream:
-            is_array = stream.read(6) == b"\x93NUMPY"
-        array = np.load(path, mmap_mode="r", allow_pickle=False) if is_array else None
-    except ValueError as error:
-        raise DataError(f"{path} is damaged ({in_one_line(error)}).") from error
-    if array is None:
-        raise DataError(f"{path} is damaged or no array of NumPy's.")
+    array = mapped_array(path)
     if array.dtype.kind not in "iu" or array.ndim != 2 or 2 not in array.shape:
         raise DataError(
             f"{path}: edges are integers of shape (edges, 2), got {array.dtype} of shape "
