@@ -84,3 +84,18 @@ def test_bytes_and_memory_follow_the_formula():
     signals = (5 + 4) * 100 * 64 * 4
     expected = 4 * 1000 + 8 * 100 + 5000 + signals + 2 * 30 * 64 * 4
     assert share.memory(num_layers=5, channels=64) == expected
+
+
+@pytest.mark.parametrize("num_parts", [1, 2, 3, 63, 64, 65, 79])
+def test_the_parts_of_processes_are_those_of_64_groups(num_parts: int):
+    data = small_data("dense", num_nodes=80)
+    owner = torch.arange(80) % num_parts
+    parts = cut_in_memory(data, owner)
+    costs = surveyed(parts).costs("x")
+    for share in costs.shares:
+        bounds = process_bounds(num_parts, share.processes)
+        groups = [range(bounds[i], bounds[i + 1]) for i in range(share.processes)]
+        assert share.halo == max(halo(parts, group) for group in groups)
+    assert costs.shares[-1].processes <= num_parts < 2 * costs.shares[-1].processes or (
+        costs.shares[-1].processes == 64
+    )

@@ -314,3 +314,11 @@ def test_numbers_that_numpy_lacks_are_refused(tmp_path: Path):
     with pytest.raises(DataError, match="bfloat16; take float32"):
         write_parts(tmp_path / "parts", replace(data, x=data.x.bfloat16()), some_owner(40), cut="x")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_that_cannot_be_printed_is_escaped(tmp_path: Path):
+    from dataclasses import replace
+
+    data = replace(small_data("dense"), name="a\x1b[2J\nb", source={"file": "x\ty"})
+    write_parts(tmp_path / "parts", data, some_owner(40), cut="x")
+    assert open_parts(tmp_path / "parts").facts.name.isprintable()

@@ -10,6 +10,7 @@ import typer
 
 from akgnn.cli import options
 from akgnn.cli.help import DATA, OUTPUT, TABLES
+from akgnn.cli.progress import Lines
 from akgnn.cli.show import print_json, print_pairs, print_table
 from akgnn.cli.terminal import complain, say
 from akgnn.errors import RunFolderError, SettingsError
@@ -123,7 +124,14 @@ def partition(
         if out is None:
             facts, costs = facts_of(data, owner), costs_of(data, owner, cut=cut)
         else:
-            written = write_parts(out, data, owner, cut=cut)
+            lines = Lines()
+            written = write_parts(
+                out,
+                data,
+                owner,
+                cut=cut,
+                on_part=lambda index: lines.tell(lambda: f"Wrote {index + 1} of {parts} parts."),
+            )
             facts, costs = written.facts, written.costs
     if as_json:
         shown = None if out is None else str(out)

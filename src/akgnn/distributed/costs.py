@@ -3,6 +3,7 @@
 The halo of some rows is the nodes beside them: those of other parts whose values are needed.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from akgnn.distributed.parts import Part
+from akgnn.hashing import signed
 
 _FLOAT, _INDEX, _ROWPTR = 4, 4, 8
 # Signals that a step keeps beside one a layer.
@@ -18,8 +20,6 @@ _MORE_SIGNALS = 4
 # What arrives is kept beside what was kept of the exchange before.
 _HALO_BUFFERS = 2
 _MOST_PROCESSES = 64
-# Bits of a word that say which parts need a node; the sign is left alone.
-_BITS = 63
 
 
 @dataclass(frozen=True)
@@ -84,15 +84,17 @@ class CutCosts:
 class Survey:
     """Looks at the parts one after another, and then knows what the cut costs.
 
-    Of each node it keeps which parts need it, a bit a part.
+    Of each node it keeps which of 64 groups of parts need it, a bit a group. The parts of fewer
+    processes are those of several such groups.
     """
 
     def __init__(self, starts: Sequence[int]) -> None:
         self._starts = tuple(starts)
         self._parts: list[tuple[int, int, int]] = []
-        self._halos = [0] * self.num_parts
-        words = -(-self.num_parts // _BITS), self._starts[-1]
-        self._needed = torch.zeros(words, dtype=torch.int64)
+        self._largest_halo = 0
+        self._num_groups = 1 << min(self.num_parts, _MOST_PROCESSES).bit_length() - 1
+        self._bounds = process_bounds(self.num_parts, self._num_groups)
+        self._needed = torch.zeros(self._starts[-1], dtype=torch.int64)
         self._needed_back: Tensor | None = None
         self._entries = self._outside = 0
 
@@ -103,26 +105,25 @@ class Survey:
 
     def add(self, part: Part) -> None:
         """Look at the next part."""
-        self._halos[part.index] = self._mark(self._needed, part.index, part.col)
+        self._mark(self._needed, part.index, part.col)
         edges = len(part.col)
         if part.transpose is not None:
             if self._needed_back is None:
                 self._needed_back = torch.zeros_like(self._needed)
             col = part.transpose[1]
-            back = self._mark(self._needed_back, part.index, col)
-            self._halos[part.index] = max(self._halos[part.index], back)
+            self._mark(self._needed_back, part.index, col)
             edges += len(col)
         self._parts.append((part.num_nodes, edges, _feature_bytes(part)))
 
-    def _mark(self, needed: Tensor, index: int, col: Tensor) -> int:
-        """Set the part's bit of the nodes in its halo, and count them."""
+    def _mark(self, needed: Tensor, index: int, col: Tensor) -> None:
+        """Set the bit of the part's group at the nodes in its halo."""
         low, high = self._starts[index : index + 2]
         is_outside = (col < low) | (col >= high)
         self._entries += len(col)
         self._outside += int(is_outside.sum())
         halo = torch.unique(col[is_outside])
-        needed[index // _BITS, halo.long()] |= 1 << index % _BITS
-        return len(halo)
+        needed[halo.long()] |= signed(1 << bisect_right(self._bounds, index) - 1)
+        self._largest_halo = max(self._largest_halo, len(halo))
 
     def costs(self, cut: str) -> CutCosts:
         """What the cut of this name comes to, once all parts were added."""
@@ -131,13 +132,13 @@ class Survey:
         work = [e + n * mean for n, e in zip(nodes, edges, strict=True)]
         # Without edges all that is left is the nodes.
         work = work if mean else [float(n) for n in nodes]
-        numbers = [1 << power for power in range(_MOST_PROCESSES.bit_length())]
+        numbers = [1 << power for power in range(self._num_groups.bit_length())]
         return CutCosts(
             cut=cut,
             work_balance=max(work) * len(work) / sum(work),
             edge_cut=self._outside / self._entries if self._entries else 0.0,
-            largest_halo=max(self._halos),
-            shares=tuple(self._share(number) for number in numbers if number <= self.num_parts),
+            largest_halo=self._largest_halo,
+            shares=tuple(self._share(number) for number in numbers),
         )
 
     def _share(self, processes: int) -> Share:
@@ -146,21 +147,18 @@ class Survey:
         nodes, edges, features = (
             max(sum(self._parts[p][n] for p in group) for group in groups) for n in range(3)
         )
-        halo = max(self._halo(self._needed, group) for group in groups)
-        back = halo
-        if self._needed_back is not None:
-            back = max(self._halo(self._needed_back, group) for group in groups)
+        halo = self._most_halo(self._needed, processes)
+        back = halo if self._needed_back is None else self._most_halo(self._needed_back, processes)
         return Share(processes, nodes, edges, features, halo, back)
 
-    def _halo(self, needed: Tensor, group: range) -> int:
-        """How many nodes of other parts a group of parts needs."""
-        low, high = self._starts[group.start], self._starts[group.stop]
-        is_needed = torch.zeros(needed.shape[1], dtype=torch.bool)
-        for word, row in enumerate(needed):
-            inside = [part % _BITS for part in group if part // _BITS == word]
-            if inside:
-                is_needed |= (row & sum(1 << bit for bit in inside)) != 0
-        return int(is_needed.sum()) - int(is_needed[low:high].sum())
+    def _most_halo(self, needed: Tensor, processes: int) -> int:
+        """The most nodes of other processes that one of them needs."""
+        each, most = self._num_groups // processes, 0
+        for first in range(0, self._num_groups, each):
+            low, high = (self._starts[self._bounds[group]] for group in (first, first + each))
+            is_needed = (needed & signed(((1 << each) - 1) << first)) != 0
+            most = max(most, int(is_needed[:low].sum()) + int(is_needed[high:].sum()))
+        return most
 
 
 def process_bounds(num_parts: int, processes: int) -> list[int]:

@@ -23,6 +23,7 @@ from akgnn.data.node_data import NodeData
 from akgnn.data.tables.recipe import FeatureRecipe
 from akgnn.errors import DataError
 from akgnn.files import json_text
+from akgnn.text import printable
 
 Rows = tuple[Tensor, Tensor, Tensor | None]
 """Sparse rows: `rowptr`, `col`, and the values, or None where all are 1."""
@@ -299,8 +300,8 @@ def facts_of(data: NodeData, owner: Tensor) -> PartsFacts:
         split_name=split.name,
         split_fingerprint=split.fingerprint,
         class_counts=tuple(counts.tolist()),
-        name=data.name,
-        source=dict(data.source),
+        name=printable(data.name),
+        source={name: printable(text) for name, text in data.source.items()},
         is_published=split.is_published,
         chooses_on_train=split.chooses_on_train,
         recipe=data.recipe,
