@@ -17,7 +17,7 @@ from akgnn.errors import DeviceError, GraphError
 
 _INT32_MAX = 2**31 - 1
 # Entries looked at at a time.
-_BLOCK = 2**24
+_BLOCK = 2**21
 # Rows with more entries are summed on a GPU in pieces of so many; tuned on an H200.
 LONGEST_ROW, _SEGMENT = 128, 64
 # Rows that are put into an order of their own.

@@ -7,6 +7,7 @@ import math
 import os
 import platform
 import re
+import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -82,6 +83,53 @@ def replacing(file: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """Inside, a folder to write to; unless an error comes it then takes its name in one step.
+
+    Raises:
+        RunFolderError: There is something of that name, or the folder cannot be written.
+    """
+    _check_new(folder)
+    with scratch_folder(folder.parent) as temporary:
+        try:
+            yield temporary
+            _check_new(folder)
+            temporary.rename(folder)
+        except OSError as error:
+            if isinstance(error, AkgnnError):
+                raise
+            raise RunFolderError(f"Cannot write {folder}: {error.strerror or error}.") from error
+
+
+@contextmanager
+def scratch_folder(parent: Path) -> Iterator[Path]:
+    """Inside, an empty folder in this one; afterwards it is gone.
+
+    Raises:
+        RunFolderError: It cannot be made.
+    """
+    make_folder(parent)
+    scratch = parent / f"{_TEMPORARY}{_MACHINE}-{os.getpid()}-{next(_NUMBERS)}"
+    _remove_left_over(parent)
+    try:
+        scratch.mkdir()
+    except OSError as error:
+        raise RunFolderError(f"Cannot write in {parent}: {error.strerror or error}.") from error
+    try:
+        yield scratch
+    finally:
+        with suppress(OSError):
+            _remove(scratch)
+
+
+def _check_new(folder: Path) -> None:
+    if "\0" in str(folder):
+        raise RunFolderError(f"Cannot write {str(folder)!r}: a name holds no zero bytes.")
+    if exists(folder) or folder.is_symlink():
+        raise RunFolderError(f"{folder} is there already; name a new folder.")
+
+
 def _check_replaceable(file: Path) -> None:
     """Refuse a pipe or a device, such as /dev/null, whose place a file would take."""
     if "\0" in str(file):
@@ -93,12 +141,19 @@ def _check_replaceable(file: Path) -> None:
 
 
 def _remove_left_over(folder: Path) -> None:
-    """Remove temporary files whose writers, on this machine, were killed."""
+    """Remove temporary files and folders whose writers, on this machine, were killed."""
     for file in folder.glob(f"{_TEMPORARY}*"):
         writer = _OURS.fullmatch(file.name)
         if writer and not _is_running(int(writer[1])):
             with suppress(OSError):
-                file.unlink()
+                _remove(file)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _is_running(process: int) -> bool:

@@ -325,22 +325,24 @@ def _adjacency(row: Tensor, col: Tensor, weight: Tensor | None, num_nodes: int) 
     """Sort the edges, without self-loops and with repeats joined, into rows."""
     kept = row != col
     key = row[kept].long().mul_(num_nodes).add_(col[kept])
-    if weight is None:
-        key = torch.unique(key)
+    key, value = join_repeats(key, None if weight is None else weight[kept])
+    if value is not None and bool((value == 1).all()):
         value = None
-    else:
-        weight = weight if weight.dtype == torch.float64 else weight.float()
-        # Ascending and in float64, so that both directions of an edge add up to the same.
-        order = torch.argsort(weight[kept])
-        summed = weight[kept][order].double()
-        key, place = torch.unique(key[order], return_inverse=True)
-        value = torch.zeros(len(key), dtype=torch.float64, device=weight.device)
-        value = value.index_add_(0, place, summed).to(weight.dtype)
-        if bool((value == 1).all()):
-            value = None
     rowptr = rowptr_from_rows(key // max(num_nodes, 1), num_nodes)
     columns = key.remainder_(max(num_nodes, 1))
     return CSR(Pattern(rowptr, columns, (num_nodes, num_nodes), copy=False), value)
+
+
+def join_repeats(key: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """The keys of edges, ascending and each once, and the weights of each key added up."""
+    if weight is None:
+        return torch.unique(key), None
+    weight = weight if weight.dtype == torch.float64 else weight.float()
+    # Ascending and in float64, so that both directions of an edge add up to the same.
+    order = torch.argsort(weight)
+    key, place = torch.unique(key[order], return_inverse=True)
+    value = torch.zeros(len(key), dtype=torch.float64, device=weight.device)
+    return key, value.index_add_(0, place, weight[order].double()).to(weight.dtype)
 
 
 def _fingerprint(i: Tensor, j: Tensor, bits: Tensor | None, num_nodes: int) -> Tensor:

@@ -61,6 +61,7 @@ def folder(tmp_path_factory):
             ["train", *SMALL, "--ensemble", "2", "--out", "ensemble"],
             ["train", *SMALL, "--kernel", "signed", "--set", "groups=2", "--out", "signed"],
             ["train", *TABLES, "--preset", "mixed-columns", "--set", "epochs=3", "--out", "own"],
+            ["partition", "--cut", "hash", "--out", "parts"],
             ["reproduce", "spec.toml", "--out", "results", "--jobs", "1"],
             TUNED,
         ):
@@ -118,6 +119,9 @@ WORKING = {
     "explain, signed": ["explain", "signed", "7", "--top", "30"],
     "explain, own tables": ["explain", "own", "person-number-3"],
     "explain, drawn": ["explain", "run", "3", "--out", "why.svg"],
+    "partition": ["partition", "--parts", "64", "--cut", "order"],
+    "partition, directed": ["partition", *TABLES, "--direction", "kept", "--cut", "hash"],
+    "inspect, parts": ["inspect", "parts"],
     "export": ["export", "run", "--out", "model.pt2"],
     "reproduce": ["reproduce", "spec.toml", "--out", "results"],
     "report": ["report", "run", "--out", "page.html"],
@@ -143,6 +147,8 @@ FAILING = {
     "unknown node": ["explain", "run", "4711"],
     "neither": ["report", "."],
     "unknown experiment": ["reproduce", "tabel1"],
+    "parts taken": ["partition", "--cut", "order", "--out", "parts"],
+    "more parts than nodes": ["partition", *TABLES, "--cut", "order", "--parts", "61"],
     "bad sizes": ["bench", "layer", "--edges", "1e4,x"],
 }
 

@@ -148,3 +148,15 @@ def test_a_graph_beyond_memory_is_refused_before_it_is_made(name, monkeypatch):
     monkeypatch.setattr("akgnn.data.generated.free_bytes", lambda _: 2**33)
     with pytest.raises(OutOfMemoryError, match=r"needs at least .* but cpu has 8.0 GiB free"):
         load_dataset(name)
+
+
+def test_a_large_graph_in_files_is_the_one_in_memory(tmp_path):
+    settings = LargeGraphSettings(num_nodes=4000, num_classes=4, degree=12.0, num_features=10)
+    expected, data = large_graph(settings), large_graph(settings, folder=tmp_path)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["col", "x"]
+    assert torch.equal(data.x, expected.x)
+    assert torch.equal(data.graph.adjacency.pattern.col, expected.graph.adjacency.pattern.col)
+    assert torch.equal(data.graph.adjacency.pattern.rowptr, expected.graph.adjacency.pattern.rowptr)
+    assert torch.equal(data.y, expected.y)
+    assert data.split.label == expected.split.label
+    assert data.source == expected.source

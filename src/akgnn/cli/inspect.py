@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from akgnn.cli import options
 from akgnn.cli.flags import in_flags
 from akgnn.cli.layout import Styled
+from akgnn.cli.partition import print_parts
 from akgnn.cli.show import print_json, print_table
 from akgnn.cli.terminal import say
 from akgnn.errors import AkgnnError
@@ -33,10 +34,15 @@ def inspect(
     """Show what a model learned, how it errs, and which labels it doubts.
 
     Kernels with their frequency response, what smoothing means for this graph, scores by class,
-    calibration, and the nodes most likely mislabelled.
+    calibration, and the nodes most likely mislabelled. Of a folder of parts it says what they are.
 
     Example: akgnn inspect run
     """
+    if (run / "parts.json").is_file():
+        from akgnn.distributed.folder import open_parts
+
+        print_parts(open_parts(run), as_json)
+        return
     from akgnn.explain.insight import insight_of
     from akgnn.report.kernels import FREQUENCIES, learned_kernels
     from akgnn.report.words import ensemble_words, signal_words

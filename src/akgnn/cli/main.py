@@ -17,6 +17,7 @@ from akgnn.cli.help import Command, Group
 from akgnn.cli.init import init
 from akgnn.cli.inspect import inspect
 from akgnn.cli.models import models
+from akgnn.cli.partition import partition
 from akgnn.cli.predict import predict
 from akgnn.cli.report import report
 from akgnn.cli.reproduce import reproduce
@@ -47,8 +48,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = (
-    train, tune, predict, init, inspect, explain, export, reproduce, report, bench, datasets,
-    models,
+    train, tune, predict, init, inspect, explain, export, partition, reproduce, report, bench,
+    datasets, models,
 )  # fmt: skip
 for command in COMMANDS:
     app.command(cls=Command)(command)

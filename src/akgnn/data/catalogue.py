@@ -183,6 +183,7 @@ def load_dataset(
     direction: Direction = "symmetrised",
     data_root: Path | str | None = None,
     device: torch.device | str = "cpu",
+    folder: Path | None = None,
 ) -> NodeData:
     """Load a data set by name, ready for training.
 
@@ -197,6 +198,7 @@ def load_dataset(
         direction: `symmetrised` makes a directed graph undirected; `kept` leaves its directions.
         data_root: Folder of the data sets that do not come with the package.
         device: Device that the data are put on; the graph `large` is built there.
+        folder: An empty folder for the arrays of `large`, if they are not to fit into memory.
 
     Raises:
         UnknownNameError: There is no such data set, or no such choice of an option.
@@ -209,7 +211,7 @@ def load_dataset(
     name = name if noise is None else base_name(name)
     published = re.fullmatch(_PUBLISHED, split or "public")
     index = int(published[1] or 0) if published else 0
-    data, is_bag_of_words = _load(name, data_root, index, device)
+    data, is_bag_of_words = _load(name, data_root, index, device, folder)
     graph, notes = directed(data.graph, direction)
     if graph is not data.graph or notes:
         data = replace(data, graph=graph, source={**data.source, **notes})
@@ -224,7 +226,11 @@ def load_dataset(
 
 
 def _load(
-    name: str, data_root: Path | str | None, split_index: int, device: torch.device | str
+    name: str,
+    data_root: Path | str | None,
+    split_index: int,
+    device: torch.device | str,
+    folder: Path | None,
 ) -> tuple[NodeData, bool]:
     """The data as they are, and whether dividing features by their row's sum suits them."""
     if name in BUNDLED:
@@ -232,7 +238,7 @@ def _load(
     if block := generated_settings(name):
         return block_model(block), False
     if large := large_settings(name):
-        return large_graph(large, device=device), False
+        return large_graph(large, device=device, folder=folder), False
     if name in FILTERED:
         return load_filtered(name, data_root, split_index=split_index), True
     if name in PYG_SOURCES:

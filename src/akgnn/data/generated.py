@@ -6,12 +6,14 @@ sort over all edges, and may be of any size.
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from akgnn.arrays import Growing, empty_in_file
 from akgnn.csr import CSR, Pattern
 from akgnn.data.node_data import NodeData, numbered
 from akgnn.data.splits import split_by_fraction
@@ -25,6 +27,8 @@ from akgnn.settings import Settings, count, non_negative, positive, seed, share
 _AT_ONCE = 2**22
 # Candidates for each neighbour that a node is to have: the more, the more degrees differ.
 _CANDIDATES = 1.5
+# What a node takes in memory where the rest lies in files: order, label, row, split.
+_BYTES_A_NODE = 100
 # Keys of the hashes: of the order of the nodes, of the edges, of the features.
 _ORDER, _EDGES, _FEATURES = 1, 2, 3
 
@@ -182,6 +186,7 @@ def large_graph(
     *,
     device: torch.device | str = "cpu",
     dtype: torch.dtype = torch.float32,
+    folder: Path | None = None,
 ) -> NodeData:
     """Build an undirected graph whose edges follow from hashes, the same on every device.
 
@@ -191,27 +196,31 @@ def large_graph(
     of the two nodes decides whether the edge is there. So each row of the adjacency can be computed
     by itself, and degrees are binomial. Features are the class mean, a random direction, plus noise
     that is spread evenly. A tenth of the nodes train, a tenth choose the epoch.
-    The graph is built on the device and stays there.
+    The graph is built on the device and stays there. With a folder, neighbours and features lie in
+    files there, as memory maps, and memory holds a few integers for each node.
     """
     settings = settings or LargeGraphSettings()
     # What it takes in the end: features and neighbours of every node, and two integers.
     each = dtype.itemsize * settings.num_features + 4 * settings.degree + 16
+    each = each if folder is None else _BYTES_A_NODE
     _check_room(settings.num_nodes * each, device)
     index = torch.arange(settings.num_nodes, device=device)
     node_at = torch.argsort(words_(index.clone(), settings.key(_ORDER))).int()
     position = torch.empty_like(node_at).index_copy_(0, node_at.long(), index.int())
     del index
-    graph = Graph(_adjacency(settings, position, node_at))
+    graph = Graph(_adjacency(settings, position, node_at, folder))
     y = position.long().floor_divide_(settings.class_size)
-    return _node_data("large", settings, _features(settings, y, dtype), y, graph)
+    return _node_data("large", settings, _features(settings, y, dtype, folder), y, graph)
 
 
-def _adjacency(settings: LargeGraphSettings, position: Tensor, node_at: Tensor) -> CSR:
+def _adjacency(
+    settings: LargeGraphSettings, position: Tensor, node_at: Tensor, folder: Path | None
+) -> CSR:
     """All rows, some at a time."""
     nodes, rows_at_once = settings.num_nodes, max(1, _AT_ONCE // settings.num_mirrors)
     mirrors = _mirrors(settings, position.device)
     rowptr = torch.zeros(nodes + 1, dtype=torch.int64, device=position.device)
-    columns = []
+    columns = Growing(torch.int32, None if folder is None else folder / "col")
     for start in range(0, nodes, rows_at_once):
         stop = min(start + rows_at_once, nodes)
         candidates = _mirrored(settings, position[start:stop].long(), *mirrors)
@@ -223,7 +232,7 @@ def _adjacency(settings: LargeGraphSettings, position: Tensor, node_at: Tensor) 
         columns.append(neighbours[is_node])
         rowptr[start + 1 : stop + 1] = is_node.sum(1)
     rowptr = rowptr.cumsum_(0)
-    return CSR(Pattern(rowptr, torch.cat(columns), (nodes, nodes), copy=False))
+    return CSR(Pattern(rowptr, columns.finish(), (nodes, nodes), copy=False))
 
 
 def _mirrors(settings: LargeGraphSettings, device: torch.device) -> tuple[Tensor, Tensor]:
@@ -263,12 +272,18 @@ def _is_edge(settings: LargeGraphSettings, node: Tensor, neighbours: Tensor) -> 
     return words < round(settings.degree / settings.num_mirrors * 2**64) - 2**63
 
 
-def _features(settings: LargeGraphSettings, y: Tensor, dtype: torch.dtype) -> Tensor:
+def _features(
+    settings: LargeGraphSettings, y: Tensor, dtype: torch.dtype, folder: Path | None
+) -> Tensor:
     """Class means plus noise, 16 bits of a hash for each number."""
     channels, groups = settings.num_features, -(-settings.num_features // 4)
     means = _class_means(settings, np.random.default_rng(settings.seed))
     mean_of = torch.from_numpy(means.astype(np.float32)).to(y.device)
-    x = torch.empty(settings.num_nodes, channels, dtype=dtype, device=y.device)
+    shape = settings.num_nodes, channels
+    if folder is None:
+        x = torch.empty(shape, dtype=dtype, device=y.device)
+    else:
+        x = empty_in_file(folder / "x", dtype, shape)
     rows_at_once = max(1, _AT_ONCE // channels)
     for start in range(0, settings.num_nodes, rows_at_once):
         stop = min(start + rows_at_once, settings.num_nodes)

@@ -8,7 +8,7 @@ the same order however the graph is cut.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
@@ -16,13 +16,14 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from akgnn.arrays import describe
 from akgnn.codec import to_json
 from akgnn.csr import CSR, Pattern, index_dtype
 from akgnn.data.node_data import NodeData
 from akgnn.data.tables.recipe import FeatureRecipe
-from akgnn.distributed.npy import array_sha256
 from akgnn.errors import DataError
 from akgnn.files import json_text
+from akgnn.text import printable
 
 Rows = tuple[Tensor, Tensor, Tensor | None]
 """Sparse rows: `rowptr`, `col`, and the values, or None where all are 1."""
@@ -189,20 +190,24 @@ def cut_in_memory(data: NodeData, owner: Tensor) -> MemoryParts:
     Raises:
         DataError: The owners do not fit, or the data hold what parts cannot.
     """
+    parts = tuple(iterate_parts(data, owner))
+    facts = facts_of(data, owner)
+    digests = [{name: describe(a).sha256 for name, a in arrays_of(part).items()} for part in parts]
+    return MemoryParts(replace(facts, content=content_of(facts, digests)), parts)
+
+
+def iterate_parts(data: NodeData, owner: Tensor) -> Iterator[Part]:
+    """The parts of `cut_in_memory` one after another, of which none is kept."""
     data = data.to("cpu")
     sizes = part_sizes(owner, data.graph.num_nodes)
     if data.has_label_inputs or data.class_weight is not None:
         what = "labels among its features" if data.has_label_inputs else "weights of its classes"
         raise DataError(f"A graph is cut as it was loaded, without {what}.")
     by_part = torch.argsort(owner, stable=True)
-    new_id = torch.empty_like(by_part)
-    new_id[by_part] = torch.arange(len(by_part))
-    new_id = new_id.to(index_dtype(data.graph.num_nodes))
-    ids_of = by_part.split(sizes.tolist())
-    parts = tuple(_part(data, index, ids, new_id) for index, ids in enumerate(ids_of))
-    facts = _facts(data, sizes)
-    digests = [{name: array_sha256(a) for name, a in arrays_of(part).items()} for part in parts]
-    return MemoryParts(replace(facts, content=content_of(facts, digests)), parts)
+    new_id = torch.empty(len(by_part), dtype=index_dtype(len(by_part)))
+    new_id[by_part] = torch.arange(len(by_part), dtype=new_id.dtype)
+    for index, ids in enumerate(by_part.split(sizes.tolist())):
+        yield _part(data, index, ids.clone(), new_id)
 
 
 def part_sizes(owner: Tensor, num_nodes: int) -> Tensor:
@@ -245,8 +250,11 @@ def _part(data: NodeData, index: int, ids: Tensor, new_id: Tensor) -> Part:
 
 
 def local_rows(nodes: Tensor, ids: Tensor) -> Tensor:
-    """The rows of a part, whose original ids these are, that hold any of `nodes`."""
-    return torch.isin(ids, nodes).nonzero().view(-1)
+    """The rows of a part, whose original ids these are, that hold any of `nodes`; all ascending."""
+    if not len(nodes):
+        return nodes.clone()
+    place = torch.searchsorted(nodes, ids).clamp_(max=len(nodes) - 1)
+    return (nodes[place] == ids).nonzero().view(-1)
 
 
 def _selected(matrix: CSR, ids: Tensor) -> tuple[Tensor, Tensor]:
@@ -271,8 +279,10 @@ def rows_of(matrix: CSR, ids: Tensor) -> CSR:
     return CSR(pattern, None if matrix.value is None else matrix.value[entries])
 
 
-def _facts(data: NodeData, sizes: Tensor) -> PartsFacts:
+def facts_of(data: NodeData, owner: Tensor) -> PartsFacts:
+    """What is true of the whole graph, but for the digest of its parts."""
     graph, split = data.graph, data.split
+    sizes = part_sizes(owner, graph.num_nodes)
     counts = torch.bincount(data.y[split.train], minlength=data.num_classes)
     return PartsFacts(
         num_nodes=graph.num_nodes,
@@ -290,8 +300,8 @@ def _facts(data: NodeData, sizes: Tensor) -> PartsFacts:
         split_name=split.name,
         split_fingerprint=split.fingerprint,
         class_counts=tuple(counts.tolist()),
-        name=data.name,
-        source=dict(data.source),
+        name=printable(data.name),
+        source={name: printable(text) for name, text in data.source.items()},
         is_published=split.is_published,
         chooses_on_train=split.chooses_on_train,
         recipe=data.recipe,

@@ -231,6 +231,7 @@ class RunPlan:
         *,
         nodes: Any = None,
         edges: Any = None,
+        folder: Path | None = None,
     ) -> NodeData:
         """The data, on a device.
 
@@ -239,15 +240,20 @@ class RunPlan:
             device: Where the data are put.
             nodes: A DataFrame in place of the file of the nodes.
             edges: A DataFrame in place of the file of the edges.
+            folder: An empty folder for arrays that need not fit into memory, of the graph `large`
+                and of tables of edges; they are memory maps then.
         """
         names = ("split", "split_seed", "features", "direction")
         treated = {name: getattr(self.run, name) for name in names}
         if self.tables is not None:
             from akgnn.data.tables.load import read_tables
 
-            data = read_tables(self.tables, nodes=nodes, edges=edges, **treated).to(device)
+            data = read_tables(self.tables, nodes=nodes, edges=edges, folder=folder, **treated)
+            data = data.to(device)
         else:
-            data = load_dataset(self.run.dataset, data_root=data_root, device=device, **treated)
+            data = load_dataset(
+                self.run.dataset, data_root=data_root, device=device, folder=folder, **treated
+            )
         return self.with_inputs(data)
 
     def with_inputs(self, data: NodeData) -> NodeData:

@@ -1,7 +1,14 @@
 import pyarrow as pa
 import pytest
 
-from akgnn.data.tables.nodes import checked_ids, encode_labels, joined_ids, output_ids, positions
+from akgnn.data.tables.nodes import (
+    IdFinder,
+    checked_ids,
+    encode_labels,
+    joined_ids,
+    output_ids,
+    positions,
+)
 from akgnn.data.tables.table import Table
 from akgnn.errors import DataError
 
@@ -78,3 +85,27 @@ def test_one_known_label_for_each_of_many_classes_is_enough():
     labels = [f"c{number}" for number in range(150)] + [None] * 150
     table = Table("n.csv", pa.table({"label": labels}))
     assert len(encode_labels(table, "label")[1]) == 150
+
+
+@pytest.mark.parametrize(
+    ("wanted", "known"),
+    [
+        ([3, 1, 9], [1, 2, 3]),
+        (["3", "1", "9"], ["1", "2", "3"]),
+        (["03", "1", "+2"], ["1", "2", "3"]),
+        (["1", "2"], ["01", "2"]),
+        ([1, 2], ["01", "2"]),
+        (["01", "2"], [1, 2]),
+        (["b", "1"], ["a", "b"]),
+        ([-5, 2**62], [2**62, -5]),
+        ([], [1]),
+    ],
+)
+def test_a_finder_finds_what_positions_finds(wanted, known):
+    def ids(values, like):
+        kind = pa.large_string() if isinstance(like[0], str) else pa.int64()
+        return pa.chunked_array([pa.array(values, kind)])
+
+    wanted, known = ids(wanted, wanted or known), ids(known, known)
+    found = IdFinder(known).positions(wanted)
+    assert found.tolist() == positions(wanted, known).tolist()

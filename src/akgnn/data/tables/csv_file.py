@@ -3,11 +3,12 @@
 import codecs
 import csv
 import io
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from akgnn.data.tables.table import TableSource, in_one_line, pa
+from akgnn.data.tables.table import ROWS_AT_ONCE, TableSource, in_one_line, pa
 from akgnn.errors import DataError
 
 _NAMES = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
@@ -20,8 +21,8 @@ def open_csv(path: Path, separator: str) -> TableSource:
     """Read the names of the columns in the first line, and find out whether this is such a file."""
     names = _header(path, separator)
     _check_header(path, separator, names)
-    read = partial(_read, path, separator)
-    return TableSource(str(path), tuple(names), read, partial(_locate, path, separator))
+    read, stream = partial(_read, path, separator), partial(_stream, path, separator)
+    return TableSource(str(path), tuple(names), read, partial(_locate, path, separator), stream)
 
 
 def _header(path: Path, separator: str) -> list[str]:
@@ -66,23 +67,65 @@ def _check_header(path: Path, separator: str, names: Sequence[str]) -> None:
 def _read(path: Path, separator: str, columns: Sequence[str], text: Collection[str]) -> pa.Table:
     import pyarrow.csv as arrow_csv
 
+    types = dict.fromkeys(text, pa.string())
     try:
-        table = arrow_csv.read_csv(
-            path,
-            read_options=arrow_csv.ReadOptions(block_size=_BLOCK),
-            parse_options=arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
-            convert_options=arrow_csv.ConvertOptions(
-                include_columns=list(columns),
-                column_types=dict.fromkeys(text, pa.string()),
-                null_values=_MISSING,
-                strings_can_be_null=False,
-            ),
-        )
+        table = arrow_csv.read_csv(path, **_options(separator, columns, types))
+    except pa.ArrowMemoryError:
+        raise
     except pa.ArrowException as error:
         raise _explained(path, separator, in_one_line(error)) from error
     if any(pa.types.is_binary(kind) for kind in table.schema.types):
         raise _explained(path, separator, "it holds bytes that are no text")
     return table
+
+
+def _stream(
+    path: Path, separator: str, columns: Sequence[str], text: Collection[str]
+) -> Iterator[pa.Table]:
+    """The same block by block; columns that are no text are numbers, whatever the first rows hold.
+
+    Blocks are put together, as each is looked up among all ids.
+    """
+    import pyarrow.csv as arrow_csv
+
+    types = {name: pa.string() if name in text else pa.float64() for name in columns}
+    kept: list[pa.RecordBatch] = []
+    try:
+        # One thread, which reads nothing ahead: memory holds a block.
+        options = _options(separator, columns, types, use_threads=False)
+        reader = arrow_csv.open_csv(path, **options)
+        for batch in reader:
+            kept.append(batch)
+            if sum(each.num_rows for each in kept) >= ROWS_AT_ONCE:
+                yield pa.Table.from_batches(kept)
+                kept.clear()
+        if kept:
+            yield pa.Table.from_batches(kept)
+    except pa.ArrowMemoryError:
+        raise
+    except pa.ArrowException as error:
+        raise _explained(path, separator, in_one_line(error)) from error
+
+
+def _options(
+    separator: str,
+    columns: Sequence[str],
+    types: Mapping[str, pa.DataType],
+    *,
+    use_threads: bool = True,
+) -> dict[str, Any]:
+    import pyarrow.csv as arrow_csv
+
+    return {
+        "read_options": arrow_csv.ReadOptions(block_size=_BLOCK, use_threads=use_threads),
+        "parse_options": arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+        "convert_options": arrow_csv.ConvertOptions(
+            include_columns=list(columns),
+            column_types=types,
+            null_values=_MISSING,
+            strings_can_be_null=False,
+        ),
+    }
 
 
 def _rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:

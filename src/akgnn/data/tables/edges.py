@@ -1,14 +1,17 @@
 """The edge table: ids at both ends of every edge, found among the nodes, and the graph of them."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from akgnn.data.catalogue import Direction, directed
+from akgnn.data.sorted_edges import SortedEdges, with_transpose_in_files
 from akgnn.data.tables.columns import end_columns, named_column
-from akgnn.data.tables.nodes import checked_ids, joined_ids, listed_ids, positions
+from akgnn.data.tables.nodes import IdFinder, checked_ids, joined_ids, listed_ids, positions
 from akgnn.data.tables.settings import TableSettings
 from akgnn.data.tables.table import (
     Table,
@@ -59,6 +62,21 @@ class Edges:
 
 def read_edges(opened: TableSource, settings: TableSettings) -> EdgeTable:
     """Read and check the columns of the ends and of the weight."""
+    ends, columns = _edge_columns(opened, settings)
+    return _edge_table(opened.read(columns, text=ends), ends, settings.weight)
+
+
+def edge_blocks(opened: TableSource, settings: TableSettings) -> Iterator[EdgeTable]:
+    """The same block by block."""
+    ends, columns = _edge_columns(opened, settings)
+    for table in opened.blocks(columns, text=ends):
+        yield _edge_table(table, ends, settings.weight)
+
+
+def _edge_columns(
+    opened: TableSource, settings: TableSettings
+) -> tuple[tuple[str, str], list[str]]:
+    """The columns of the ends, and all that are read."""
     ends = end_columns(opened, settings.source, settings.target)
     columns = list(ends)
     if settings.weight is not None:
@@ -67,10 +85,12 @@ def read_edges(opened: TableSource, settings: TableSettings) -> EdgeTable:
             raise DataError(
                 f"{opened.name}: {settings.weight!r} holds ids and cannot hold the weights too."
             )
-    table = opened.read(columns, text=ends)
+    return ends, columns
+
+
+def _edge_table(table: Table, ends: tuple[str, str], weight: str | None) -> EdgeTable:
     source, target = (checked_ids(table, name) for name in ends)
-    weight = None if settings.weight is None else _weights(table, settings.weight)
-    return EdgeTable(table, source, target, weight)
+    return EdgeTable(table, source, target, None if weight is None else _weights(table, weight))
 
 
 def read_graph(
@@ -79,8 +99,15 @@ def read_graph(
     nodes_name: str,
     ids: pa.ChunkedArray,
     direction: Direction,
+    folder: Path | None = None,
 ) -> tuple[Graph, dict[str, str]]:
-    """The graph of an edge table, with what the record of a run says about it."""
+    """The graph of an edge table, with what the record of a run says about it.
+
+    With a folder edges are read block by block, and the graph lies in files there.
+    """
+    if folder is not None:
+        graph, dropped = _graph_in_files(opened, settings, nodes_name, ids, direction, folder)
+        return _with_notes(graph, dropped, direction)
     edges = read_edges(opened, settings)
     if not len(edges.table):
         raise DataError(f"{opened.name} has column names but no rows.")
@@ -91,13 +118,53 @@ def read_graph(
     if dropped == len(edges.table):
         raise DataError(f"{opened.name}: no edge joins two ids of {nodes_name}.")
     graph = build_graph(ends.where(ends.is_known) if dropped else ends, len(ids), direction)
+    return _with_notes(graph, dropped, direction)
+
+
+def _with_notes(graph: Graph, dropped: int, direction: Direction) -> tuple[Graph, dict[str, str]]:
     graph, notes = directed(graph, direction)
     return graph, {"dropped": f"{dropped} edges to unknown ids", **notes} if dropped else notes
 
 
+def _graph_in_files(
+    opened: TableSource,
+    settings: TableSettings,
+    nodes_name: str,
+    ids: pa.ChunkedArray,
+    direction: Direction,
+    folder: Path,
+) -> tuple[Graph, int]:
+    """The graph of an edge table that need not fit into memory, and how many edges it lacks."""
+    dtype = None if settings.weight is None else torch.float32
+    places = [folder / name for name in ("edges", "transpose")]
+    for place in places:
+        place.mkdir()
+    is_symmetrised = direction == "symmetrised"
+    edges = SortedEdges(places[0], len(ids), weight_dtype=dtype, symmetrise=is_symmetrised)
+    finder, rows, dropped = IdFinder(ids), 0, 0
+    for block in edge_blocks(opened, settings):
+        ends = _found(block, finder.positions)
+        unknown = int((~ends.is_known).sum())
+        if unknown and settings.unknown_ids == "refuse":
+            raise unknown_ids_error(block, ends, nodes_name, is_part=True)
+        rows, dropped = rows + len(block.table), dropped + unknown
+        ends = ends.where(ends.is_known) if unknown else ends
+        source, target = torch.from_numpy(ends.index)
+        edges.add(source, target, None if ends.weight is None else torch.from_numpy(ends.weight))
+    if not rows:
+        raise DataError(f"{opened.name} has column names but no rows.")
+    if dropped == rows:
+        raise DataError(f"{opened.name}: no edge joins two ids of {nodes_name}.")
+    return with_transpose_in_files(edges.finish(), places[1]), dropped
+
+
 def find_ends(edges: EdgeTable, ids: pa.ChunkedArray) -> Edges:
     """Find the ends of the edges among the nodes' ids."""
-    index = np.stack([positions(end, ids) for end in (edges.source, edges.target)])
+    return _found(edges, lambda end: positions(end, ids))
+
+
+def _found(edges: EdgeTable, positions_of: Callable[[pa.ChunkedArray], NDArray[np.int64]]) -> Edges:
+    index = np.stack([positions_of(end) for end in (edges.source, edges.target)])
     return Edges(index, edges.weight)
 
 
@@ -106,16 +173,19 @@ def unknown_ids_error(
     ends: Edges,
     nodes: str,
     advice: str = "add them, or leave such edges out with `unknown_ids='drop'`.",
+    *,
+    is_part: bool = False,
 ) -> DataError:
-    """The error about edges to ids that no node has."""
+    """The error about edges to ids that no node has; there may be more if this is a part."""
     row = np.flatnonzero(~ends.is_known)
     missing = [
         ids.take(pa.array(row[position[row] < 0]))
         for ids, position in zip((edges.source, edges.target), ends.index, strict=True)
     ]
     unknown = pc.unique(joined_ids(*missing))
+    number = f"{'at least ' * is_part}{len(row):,}"
     return DataError(
-        f"{edges.table.name}, first at {edges.table.locate(int(row[0]))}: {len(row):,} edges "
+        f"{edges.table.name}, first at {edges.table.locate(int(row[0]))}: {number} edges "
         f"mention {len(unknown):,} ids that are not in {nodes}: {listed_ids(unknown)}; {advice}"
     )
 

@@ -88,6 +88,7 @@ def read_tables(
     split: str | None = None,
     split_seed: int = 0,
     direction: Direction = "symmetrised",
+    folder: Path | None = None,
 ) -> NodeData:
     """Read tables as settings say.
 
@@ -102,6 +103,8 @@ def read_tables(
         direction: `symmetrised` counts every edge in both directions, `kept` only from source to
             target. Where rows are linked to their nearest rows, `kept` lets a row take in from
             these and from no others.
+        folder: An empty folder for a graph whose edges need not fit into memory: they are read
+            block by block, sorted in files there and looked at by memory map.
 
     Returns:
         The data. Node i is row i of the node table; `ids` are as in the table, `recipe` says how
@@ -128,7 +131,7 @@ def read_tables(
     settings = replace(settings, source=start, target=end)
 
     def graph_of(ids: pa.ChunkedArray) -> tuple[Graph, dict[str, str]]:
-        return read_graph(edge_source, settings, node_source.name, ids, direction)
+        return read_graph(edge_source, settings, node_source.name, ids, direction, folder)
 
     return read_node_data(name, node_source, settings, graph_of, features, split, split_seed)
 

@@ -74,6 +74,41 @@ def positions(wanted: pa.ChunkedArray, ids: pa.ChunkedArray) -> NDArray[np.int64
     return np.asarray(index.to_numpy(), dtype=np.int64)
 
 
+class IdFinder:
+    """Finds the positions of ids as `positions` does, again and again among the same ids."""
+
+    def __init__(self, ids: pa.ChunkedArray) -> None:
+        self._ids = ids
+        self._numbers = _as_numbers(ids)
+        if self._numbers is not None:
+            self._order = np.argsort(self._numbers, kind="stable")
+            self._sorted = self._numbers[self._order]
+
+    def positions(self, wanted: pa.ChunkedArray) -> NDArray[np.int64]:
+        """The position of each wanted id, -1 if it is not there."""
+        numbers = None if self._numbers is None else _as_numbers(wanted)
+        if numbers is None:
+            return positions(wanted, self._ids)
+        place = np.searchsorted(self._sorted, numbers).clip(max=len(self._sorted) - 1)
+        return np.where(self._sorted[place] == numbers, self._order[place], -1)
+
+
+def _as_numbers(ids: pa.ChunkedArray) -> NDArray[np.int64] | None:
+    """Ids that are integers, or texts that are written as integers are; None of others.
+
+    Two of them are equal as numbers exactly if they are as texts: 7 is written so, and not 07.
+    """
+    if not pa.types.is_int64(ids.type):
+        try:
+            numbers = ids.cast(pa.int64())
+        except pa.ArrowInvalid:
+            return None
+        if not pc.all(pc.equal(numbers.cast(ids.type), ids)).as_py():
+            return None
+        ids = numbers
+    return np.asarray(ids.to_numpy(), dtype=np.int64)
+
+
 def joined_ids(first: pa.ChunkedArray, second: pa.ChunkedArray) -> pa.ChunkedArray:
     """Two lists of ids, one after the other."""
     if first.type != second.type:

@@ -7,8 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
+from akgnn.arrays import mapped_array
 from akgnn.data.tables.csv_file import open_csv
 from akgnn.data.tables.table import (
+    ROWS_AT_ONCE,
     TableSource,
     in_memory,
     in_one_line,
@@ -23,6 +27,9 @@ _JSON_BLOCK = 2**24
 # A cell holds a text or a number; pyarrow follows nested values until its stack ends.
 _DEEPEST = 8
 _JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
+
+# What the two columns of an array of edges are called.
+_NPY_COLUMNS = ("source", "target")
 
 Opener = Callable[[Path], TableSource]
 """Opens a file and says which columns it has. It may raise `OSError` where it cannot be opened."""
@@ -89,10 +96,50 @@ def _open_parquet(path: Path) -> TableSource:
     def read(columns: Sequence[str], text: Collection[str]) -> pa.Table:
         try:
             return file.read(columns=list(columns))
+        except pa.ArrowMemoryError:
+            raise
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{path} is damaged ({in_one_line(error)}).") from error
 
-    return TableSource(str(path), names, read)
+    def stream(columns: Sequence[str], text: Collection[str]) -> Iterator[pa.Table]:
+        try:
+            # One thread, and nothing read ahead: memory holds a block.
+            streamed = pq.ParquetFile(path, pre_buffer=False)
+            for batch in streamed.iter_batches(
+                ROWS_AT_ONCE, columns=list(columns), use_threads=False
+            ):
+                yield pa.Table.from_batches([batch])
+        except pa.ArrowMemoryError:
+            raise
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{path} is damaged ({in_one_line(error)}).") from error
+
+    return TableSource(str(path), names, read, stream_columns=stream)
+
+
+def _open_npy(path: Path) -> TableSource:
+    """Edges as NumPy keeps them: an array of integers with a row for each, or a column."""
+    array = mapped_array(path)
+    if array.dtype.kind not in "iu" or array.ndim != 2 or 2 not in array.shape:
+        raise DataError(
+            f"{path}: edges are integers of shape (edges, 2), got {array.dtype} of shape "
+            f"{list(array.shape)}."
+        )
+    # Where both sides are 2 the rows are edges.
+    ends = array if array.shape[1] == 2 else array.T
+
+    def table(columns: Sequence[str], start: int, stop: int) -> pa.Table:
+        kept = {name: ends[start:stop, _NPY_COLUMNS.index(name)] for name in columns}
+        return pa.table({name: np.ascontiguousarray(column) for name, column in kept.items()})
+
+    def read(columns: Sequence[str], text: Collection[str]) -> pa.Table:
+        return table(columns, 0, len(ends))
+
+    def stream_rows(columns: Sequence[str], text: Collection[str]) -> Iterator[pa.Table]:
+        for start in range(0, len(ends), ROWS_AT_ONCE):
+            yield table(columns, start, start + ROWS_AT_ONCE)
+
+    return TableSource(str(path), _NPY_COLUMNS, read, stream_columns=stream_rows)
 
 
 def to_arrow(frame: Any, name: str) -> pa.Table:
@@ -225,6 +272,7 @@ READERS: dict[str, Opener] = {
     ".tab": partial(open_csv, separator="\t"),
     ".parquet": _open_parquet,
     ".pq": _open_parquet,
+    ".npy": _open_npy,
     ".jsonl": _open_json_lines,
     ".ndjson": _open_json_lines,
 }

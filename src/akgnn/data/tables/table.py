@@ -17,6 +17,8 @@ except ImportError as error:
 # The modules that hold tables take pyarrow from here, so that one message says what to install.
 __all__ = ["Table", "TableSource", "in_memory", "pa", "pc", "put_together"]
 
+ROWS_AT_ONCE = 2**18
+"""Rows of a table that is read block by block."""
 # Longer texts are no ids, labels or categories; most often a quote was left open.
 _LONGEST_TEXT = 1000
 _CONTROL = r"\p{Cc}"
@@ -90,12 +92,15 @@ class TableSource:
         columns: The names of its columns.
         read_columns: Reads some columns, given their names and those that must stay text.
         locate: Names the line or row of a record, given its index from 0 on.
+        stream_columns: Reads the same block by block, for tables that do not fit into memory; None
+            where that cannot be.
     """
 
     name: str
     columns: tuple[str, ...]
     read_columns: Callable[[Sequence[str], Collection[str]], pa.Table]
     locate: Callable[[int], str] = row_number
+    stream_columns: Callable[[Sequence[str], Collection[str]], Iterator[pa.Table]] | None = None
 
     def __post_init__(self) -> None:
         if not self.columns:
@@ -120,13 +125,25 @@ class TableSource:
 
     def read(self, columns: Sequence[str], text: Collection[str] = ()) -> Table:
         """Read these columns; where a file has no types, those in `text` stay as written."""
-        content = self.read_columns(columns, text)
+        return self._checked(self.read_columns(columns, text), 0)
+
+    def blocks(self, columns: Sequence[str], text: Collection[str] = ()) -> Iterator[Table]:
+        """Read these columns block by block; what cannot be streamed comes in one."""
+        if self.stream_columns is None:
+            yield self.read(columns, text)
+            return
+        start = 0
+        for content in self.stream_columns(columns, text):
+            yield self._checked(content, start)
+            start += content.num_rows
+
+    def _checked(self, content: pa.Table, start: int) -> Table:
         try:
             # Some readers take any bytes for text.
             content.validate(full=True)
         except pa.ArrowInvalid as error:
             raise DataError(f"{self.name} is damaged ({in_one_line(error)}).") from error
-        return Table(self.name, content, self.locate)
+        return Table(self.name, content, lambda row: self.locate(start + row))
 
 
 def in_memory(name: str, table: pa.Table, locate: Callable[[int], str] = row_number) -> TableSource:
@@ -141,21 +158,34 @@ def put_together(sources: Sequence[TableSource]) -> TableSource:
         return sources[0]
     first, starts = sources[0], [0]
 
+    def check(source: TableSource, columns: Sequence[str]) -> None:
+        absent = [name for name in columns if name not in source.columns]
+        if absent:
+            raise DataError(
+                f"{source.name} has no column {absent[0]!r}, which {first.name} has; tables "
+                "that are put together need the same names."
+            )
+
     def read(columns: Sequence[str], text: Collection[str]) -> pa.Table:
         tables = []
         del starts[1:]
         for source in sources:
-            absent = [name for name in columns if name not in source.columns]
-            if absent:
-                raise DataError(
-                    f"{source.name} has no column {absent[0]!r}, which {first.name} has; tables "
-                    "that are put together need the same names."
-                )
+            check(source, columns)
             tables.append(source.read(columns, text).content)
             starts.append(starts[-1] + tables[-1].num_rows)
         return pa.table(
             {name: _joined([table.column(name) for table in tables]) for name in columns}
         )
+
+    def stream(columns: Sequence[str], text: Collection[str]) -> Iterator[pa.Table]:
+        del starts[1:]
+        for source in sources:
+            check(source, columns)
+            starts.append(starts[-1])
+            for table in source.blocks(columns, text):
+                # Before it is handed on, so that a message finds its rows.
+                starts[-1] += len(table)
+                yield table.content
 
     def locate(row: int) -> str:
         number = bisect_right(starts, row) - 1
@@ -163,7 +193,7 @@ def put_together(sources: Sequence[TableSource]) -> TableSource:
         return f"{source.locate(row - starts[number])} of {source.name}"
 
     names = " and ".join(source.name for source in sources)
-    return TableSource(names, first.columns, read, locate)
+    return TableSource(names, first.columns, read, locate, stream)
 
 
 def _joined(columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:

@@ -1,0 +1,172 @@
+"""What a cut costs: how evenly it divides the work, and how many rows processes send each other.
+
+The halo of some rows is the nodes beside them: those of other parts whose values are needed.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from akgnn.distributed.parts import Part
+from akgnn.hashing import signed
+
+_FLOAT, _INDEX, _ROWPTR = 4, 4, 8
+# Signals that a step keeps beside one a layer.
+_MORE_SIGNALS = 4
+# What arrives is kept beside what was kept of the exchange before.
+_HALO_BUFFERS = 2
+_MOST_PROCESSES = 64
+
+
+@dataclass(frozen=True)
+class Share:
+    """What the process that has the most of each has, where parts are shared out in their order.
+
+    Attributes:
+        processes: Number of processes.
+        nodes: Number of nodes.
+        edges: Number of entries, those of the transpose among them.
+        feature_bytes: Size of the features.
+        halo: Rows of other processes that a product needs.
+        transpose_halo: The same of the transposed graph.
+    """
+
+    processes: int
+    nodes: int
+    edges: int
+    feature_bytes: int
+    halo: int
+    transpose_halo: int
+
+    def bytes_received(
+        self, *, num_layers: int, channels: int, with_evaluation: bool = False
+    ) -> int:
+        """What a training step receives: the halo for each layer, forward and backward.
+
+        The evaluation that follows it goes forward once more.
+        """
+        rows = (2 if with_evaluation else 1) * self.halo + self.transpose_halo
+        return num_layers * rows * channels * _FLOAT
+
+    def memory(self, *, num_layers: int, channels: int) -> int:
+        """Bytes that a step takes beside the interpreter: graph, features, signals, halo."""
+        signal = self.nodes * channels * _FLOAT
+        halo = max(self.halo, self.transpose_halo) * channels * _FLOAT
+        graph = _INDEX * self.edges + _ROWPTR * self.nodes
+        signals = (num_layers + _MORE_SIGNALS) * signal
+        return graph + self.feature_bytes + signals + _HALO_BUFFERS * halo
+
+
+@dataclass(frozen=True)
+class CutCosts:
+    """What a cut comes to.
+
+    Attributes:
+        cut: Its name, such as `metis`.
+        work_balance: Largest work of a part, degrees plus a mean degree for each node, divided by
+            the mean over parts; 1 is even.
+        edge_cut: Share of the entries whose ends lie in different parts.
+        largest_halo: Most rows of other parts that a part needs.
+        shares: What processes have, for 1, 2, 4 … of them.
+    """
+
+    cut: str
+    work_balance: float
+    edge_cut: float
+    largest_halo: int
+    shares: tuple[Share, ...]
+
+
+class Survey:
+    """Looks at the parts one after another, and then knows what the cut costs.
+
+    Of each node it keeps which of 64 groups of parts need it, a bit a group. The parts of fewer
+    processes are those of several such groups.
+    """
+
+    def __init__(self, starts: Sequence[int]) -> None:
+        self._starts = tuple(starts)
+        self._parts: list[tuple[int, int, int]] = []
+        self._largest_halo = 0
+        self._num_groups = 1 << min(self.num_parts, _MOST_PROCESSES).bit_length() - 1
+        self._bounds = process_bounds(self.num_parts, self._num_groups)
+        self._needed = torch.zeros(self._starts[-1], dtype=torch.int64)
+        self._needed_back: Tensor | None = None
+        self._entries = self._outside = 0
+
+    @property
+    def num_parts(self) -> int:
+        """Number of parts."""
+        return len(self._starts) - 1
+
+    def add(self, part: Part) -> None:
+        """Look at the next part."""
+        self._mark(self._needed, part.index, part.col)
+        edges = len(part.col)
+        if part.transpose is not None:
+            if self._needed_back is None:
+                self._needed_back = torch.zeros_like(self._needed)
+            col = part.transpose[1]
+            self._mark(self._needed_back, part.index, col)
+            edges += len(col)
+        self._parts.append((part.num_nodes, edges, _feature_bytes(part)))
+
+    def _mark(self, needed: Tensor, index: int, col: Tensor) -> None:
+        """Set the bit of the part's group at the nodes in its halo."""
+        low, high = self._starts[index : index + 2]
+        is_outside = (col < low) | (col >= high)
+        self._entries += len(col)
+        self._outside += int(is_outside.sum())
+        halo = torch.unique(col[is_outside])
+        needed[halo.long()] |= signed(1 << bisect_right(self._bounds, index) - 1)
+        self._largest_halo = max(self._largest_halo, len(halo))
+
+    def costs(self, cut: str) -> CutCosts:
+        """What the cut of this name comes to, once all parts were added."""
+        nodes, edges, _ = zip(*self._parts, strict=True)
+        mean = sum(edges) / sum(nodes)
+        work = [e + n * mean for n, e in zip(nodes, edges, strict=True)]
+        # Without edges all that is left is the nodes.
+        work = work if mean else [float(n) for n in nodes]
+        numbers = [1 << power for power in range(self._num_groups.bit_length())]
+        return CutCosts(
+            cut=cut,
+            work_balance=max(work) * len(work) / sum(work),
+            edge_cut=self._outside / self._entries if self._entries else 0.0,
+            largest_halo=self._largest_halo,
+            shares=tuple(self._share(number) for number in numbers),
+        )
+
+    def _share(self, processes: int) -> Share:
+        bounds = process_bounds(self.num_parts, processes)
+        groups = [range(*pair) for pair in pairwise(bounds)]
+        nodes, edges, features = (
+            max(sum(self._parts[p][n] for p in group) for group in groups) for n in range(3)
+        )
+        halo = self._most_halo(self._needed, processes)
+        back = halo if self._needed_back is None else self._most_halo(self._needed_back, processes)
+        return Share(processes, nodes, edges, features, halo, back)
+
+    def _most_halo(self, needed: Tensor, processes: int) -> int:
+        """The most nodes of other processes that one of them needs."""
+        each, most = self._num_groups // processes, 0
+        for first in range(0, self._num_groups, each):
+            low, high = (self._starts[self._bounds[group]] for group in (first, first + each))
+            is_needed = (needed & signed(((1 << each) - 1) << first)) != 0
+            most = max(most, int(is_needed[:low].sum()) + int(is_needed[high:].sum()))
+        return most
+
+
+def process_bounds(num_parts: int, processes: int) -> list[int]:
+    """Process i of several has the parts `bounds[i]` to `bounds[i + 1] - 1`."""
+    return [process * num_parts // processes for process in range(processes + 1)]
+
+
+def _feature_bytes(part: Part) -> int:
+    if isinstance(part.x, Tensor):
+        return part.x.numel() * part.x.element_size()
+    return part.x.num_entries * (_INDEX + (0 if part.x.value is None else _FLOAT))
