@@ -1,8 +1,6 @@
 """Training in parts: against the whole graph, and bit for bit over processes."""
 
 import hashlib
-import threading
-from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +26,7 @@ from akgnn.training.settings import TrainSettings
 from akgnn.training.strategies.consistency import Consistency, ConsistencySettings
 from akgnn.training.strategies.supervised import Strategy, Supervised, loss_of
 from parts_data import KINDS, small_data, some_owner
+from threads_group import on_threads
 
 NUM_PARTS = 7
 MODELS = {
@@ -39,58 +38,6 @@ MODELS = {
     "deep, layer": {"order": "blocks", "norm": "layer", "groups": 2},
     "propagation first": {"order": "propagate-first", "batch_norm": True, "node_dropout": 0.3},
 }
-
-
-class Threads(Group):
-    """Processes that are threads of one: all meet before any of them goes on."""
-
-    class Table:
-        def __init__(self, size: int) -> None:
-            self.size, self.values = size, [None] * size
-            self.barrier = threading.Barrier(size, timeout=20)
-
-    def __init__(self, table: "Threads.Table", rank: int) -> None:
-        self.table, self.rank, self.size = table, rank, table.size
-        self._group = object()
-
-    def everyone(self, value: object) -> list:
-        self.table.values[self.rank] = value
-        self.table.barrier.wait()
-        values = list(self.table.values)
-        self.table.barrier.wait()
-        return values
-
-    def gather(self, tensor: Tensor) -> list[Tensor]:
-        return [each.clone() for each in self.everyone(tensor)]
-
-    def exchange(
-        self, out: Tensor, rows: Tensor, received: Sequence[int], sent: Sequence[int]
-    ) -> None:
-        parts = self.everyone(rows.split(list(sent)))
-        mine = [each[self.rank] for each in parts]
-        assert [len(part) for part in mine] == list(received)
-        out.copy_(torch.cat(mine))
-
-
-def on_threads(size: int, work: Callable[[Group], object]) -> list:
-    """What each of so many threads comes to."""
-    table, results, troubles = Threads.Table(size), [None] * size, []
-
-    def begin(rank: int) -> None:
-        try:
-            results[rank] = work(Group() if size == 1 else Threads(table, rank))
-        except Exception as error:
-            troubles.append(error)
-            table.barrier.abort()
-
-    threads = [threading.Thread(target=begin, args=(rank,)) for rank in range(size)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if troubles:
-        raise troubles[0]
-    return results
 
 
 def model_for(data: NodeData, **settings: object) -> nn.Module:

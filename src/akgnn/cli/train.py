@@ -12,7 +12,7 @@ import typer
 
 from akgnn.cli import options
 from akgnn.cli.flags import in_flags
-from akgnn.cli.help import MODEL, OUTPUT, TRAINING
+from akgnn.cli.help import DATA, MODEL, OUTPUT, TRAINING
 from akgnn.cli.names import models_or_auto
 from akgnn.cli.progress import StopRequests, TrainingProgress, duration
 from akgnn.cli.show import (
@@ -26,6 +26,7 @@ from akgnn.cli.show import (
     seeds_summary,
 )
 from akgnn.cli.terminal import complain, say
+from akgnn.cli.train_parts import train_on_parts
 from akgnn.cli.watch import Watch
 from akgnn.errors import (
     AkgnnError,
@@ -48,6 +49,10 @@ if TYPE_CHECKING:
     from akgnn.training.state import Snapshot
 
 _MOST_FOLDS = 1000
+_NOT_WITH_PARTS = (
+    "dataset", "nodes", "edges", "label", "split", "split_seed", "features", "direction", "seeds",
+    "folds", "ensemble", "track", "watch",
+)  # fmt: skip
 
 
 def train(
@@ -144,6 +149,22 @@ def train(
             OUTPUT, "Draw losses, accuracy and what is learned while it trains.", "--watch"
         ),
     ] = False,
+    parts: Annotated[
+        Path | None,
+        options.option(
+            DATA, "Folder of parts, of `akgnn partition`, in place of a data set or tables."
+        ),
+    ] = None,
+    processes: Annotated[
+        int | None,
+        options.option(TRAINING, "Train on --parts in so many processes of this machine.  [1]"),
+    ] = None,
+    timeout: Annotated[
+        float,
+        options.option(
+            TRAINING, "Seconds after which a process of several that is silent counts as gone."
+        ),
+    ] = 50.0,
     as_json: options.AsJson = False,
 ) -> None:
     """Train a model and report its test accuracy.
@@ -158,6 +179,24 @@ def train(
     run, tables = options.given(context)
     short = [] if kernel is None else [f"kernel={kernel}"]
     named = options.parsed_changes([*short, *(changes or [])])
+    if parts is not None:
+        _check_parts(context)
+        train_on_parts(
+            run,
+            named,
+            config,
+            parts,
+            processes=processes,
+            timeout=timeout,
+            device=device,
+            out=out,
+            resume=resume,
+            checkpoint_seconds=checkpoint_seconds,
+            as_json=as_json,
+        )
+        return
+    if processes is not None:
+        raise SettingsError("--processes needs --parts, a folder that `akgnn partition` wrote.")
     place = choose_device(device)
     several = None if seeds is None else range(seed or 0, (seed or 0) + seeds)
     folders = _folders(out, several, folds)
@@ -234,6 +273,19 @@ def _check_options(
         raise SettingsError(f"--checkpoint-seconds must be at least 0, got {checkpoint_seconds}.")
     if kernel is not None and model not in (None, "akgnn"):
         raise SettingsError(f"--kernel goes with the model akgnn; {model} has no kernel to choose.")
+
+
+def _check_parts(context: typer.Context) -> None:
+    """Refuse options that parts, which hold the data as they are, leave no place for."""
+    named = [
+        option.opts[0]
+        for option in context.command.params
+        if option.name in _NOT_WITH_PARTS and context.params.get(option.name)
+    ]
+    if named:
+        raise SettingsError(
+            f"{named[0]} has no place beside --parts, which hold data and split and train one run."
+        )
 
 
 def _check_folds(folds: int, split: str | None, seeds: int | None, model: str | None) -> None:

@@ -1,13 +1,14 @@
 """The rows of one process: its parts one below the other, and how they are summed with the rest."""
 
-import itertools
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from akgnn.distributed.costs import process_bounds
 from akgnn.distributed.group import Group
 
 Span = tuple[int, int]
@@ -82,8 +83,7 @@ class PartDivision:
 
 def spans_of(num_parts: int, num_processes: int) -> list[Span]:
     """The parts of each process: as many in a row for each as can be."""
-    ends = [num_parts * rank // num_processes for rank in range(num_processes + 1)]
-    return list(itertools.pairwise(ends))
+    return list(pairwise(process_bounds(num_parts, num_processes)))
 
 
 def _halves(span: Span) -> tuple[Span, Span]:

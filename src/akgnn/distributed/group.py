@@ -1,10 +1,29 @@
 """The processes that train together, and what they say to each other."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+
+from akgnn.errors import (
+    AkgnnError,
+    CheckpointError,
+    DataError,
+    DivergedError,
+    FailedRunsError,
+    GraphError,
+    OutOfMemoryError,
+    RunFolderError,
+    SettingsError,
+)
+
+# What one process may have to tell the others, by its name.
+_ERRORS: tuple[type[AkgnnError], ...] = (
+    CheckpointError, DataError, DivergedError, GraphError, OutOfMemoryError, RunFolderError,
+    SettingsError,
+)  # fmt: skip
 
 
 class Group:
@@ -13,10 +32,15 @@ class Group:
     Args:
         process_group: Torch's, whose members are numbered by their rank in it; None for one process
             that has nobody to talk to.
+        control: The same processes by Gloo, for what lies in main memory; the first if None.
     """
 
-    def __init__(self, process_group: dist.ProcessGroup | None = None) -> None:
-        self._group = process_group
+    def __init__(
+        self,
+        process_group: dist.ProcessGroup | None = None,
+        control: dist.ProcessGroup | None = None,
+    ) -> None:
+        self._group, self._control = process_group, control or process_group
         self.rank = 0 if process_group is None else dist.get_rank(process_group)
         self.size = 1 if process_group is None else dist.get_world_size(process_group)
 
@@ -25,8 +49,14 @@ class Group:
         if self._group is None:
             return [tensor]
         everyone = [torch.empty_like(tensor) for _ in range(self.size)]
-        dist.all_gather(everyone, tensor.contiguous(), group=self._group)
+        group = self._group if tensor.is_cuda else self._control
+        dist.all_gather(everyone, tensor.contiguous(), group=group)
         return everyone
+
+    def call_roll(self, seconds: float) -> None:
+        """Wait until all processes are here; torch's error names those that are not."""
+        if self._group is not None:
+            dist.monitored_barrier(self._control, timedelta(seconds=seconds), wait_all_ranks=True)
 
     def gather_rows(self, rows: Tensor, counts: Sequence[int]) -> list[Tensor]:
         """The rows of every process, of which process i has `counts[i]`."""
@@ -36,9 +66,44 @@ class Group:
         padded[: len(rows)] = rows
         return [each[:count] for each, count in zip(self.gather(padded), counts, strict=True)]
 
+    def gather_bytes(self, payload: bytes) -> list[bytes]:
+        """What every process has to say, by rank; never unpickled."""
+        if self._group is None:
+            return [payload]
+        own = torch.frombuffer(bytearray(payload or b" "), dtype=torch.uint8)[: len(payload)]
+        counts = [int(count) for count in self.gather(torch.tensor([len(payload)]))]
+        if not max(counts):
+            return [b""] * self.size
+        return [rows.numpy().tobytes() for rows in self.gather_rows(own, counts)]
+
+    def agree_on(self, error: Exception | None) -> None:
+        """Go on if no process has an error; else raise the first one's on all of them.
+
+        Raises:
+            AkgnnError: That of the first process that has one.
+        """
+        texts = self.gather_bytes(b"" if error is None else _described(error))
+        first = next((rank for rank, text in enumerate(texts) if text), None)
+        if first is None:
+            return
+        if self.size == 1 and error is not None:
+            raise error
+        name, _, text = texts[first].decode().partition(":")
+        kind = {kind.__name__: kind for kind in _ERRORS}.get(name, FailedRunsError)
+        raise kind(f"Process {first}: {text}")
+
     def exchange(
         self, out: Tensor, rows: Tensor, received: Sequence[int], sent: Sequence[int]
     ) -> None:
         """Send `sent[i]` rows to process i, in turn; `out` takes the rows that it sends."""
         assert self._group is not None, "one process has nobody to send to"
         dist.all_to_all_single(out, rows, list(received), list(sent), group=self._group)
+
+
+def _described(error: Exception) -> bytes:
+    """An error for other processes: its kind, if they know it, and its line."""
+    kind = next((each for each in _ERRORS if isinstance(error, each)), None)
+    if kind is None and isinstance(error, MemoryError):
+        kind = OutOfMemoryError
+    name = "" if kind is None else kind.__name__
+    return f"{name}:{' '.join(str(error).split()) or type(error).__name__}".encode()

@@ -58,7 +58,7 @@ class KeptRun:
     """A run, its model, and its folder if it has one.
 
     Its state is kept every so many `seconds`; `snapshot` is the state to resume, if any, and
-    `outcome` what the run came to, once that is known.
+    `outcome` what the run came to, once that is known. Of data in parts, `known` has the facts.
     """
 
     plan: RunPlan
@@ -67,9 +67,10 @@ class KeptRun:
     seconds: float
     snapshot: Snapshot | None = None
     outcome: Outcome | None = None
+    known: DataFacts | None = None
 
     def __post_init__(self) -> None:
-        self.facts = DataFacts.of(self.data)
+        self.facts = DataFacts.of(self.data) if self.known is None else self.known
         self.model: nn.Module = self.plan.build(self.data)
         self.last_kept = time.monotonic()
         self.lines: _EpochLines | None = None

@@ -39,6 +39,8 @@ MOST_MEMBERS = 200
 WITHOUT_EDGES = "mlp"
 """The model that sees no edges, and so tells whether they help."""
 _NEAREST = "nearest-neighbours"
+PARTS = "parts:"
+"""What the name of a data set begins with that is a folder of parts."""
 FOR_ANY_GRAPH = (ANY_GRAPH, "deep", "deep-short", "deep-long")
 """What is tried on a graph where nobody named a preset, the one that is taken untried in front."""
 # The same where the columns of a table are of several kinds.
@@ -243,6 +245,11 @@ class RunPlan:
             folder: An empty folder for arrays that need not fit into memory, of the graph `large`
                 and of tables of edges; they are memory maps then.
         """
+        if self.run.dataset.startswith(PARTS):
+            from akgnn.distributed.folder import open_parts
+            from akgnn.distributed.whole import whole_data
+
+            return whole_data(open_parts(self.run.dataset.removeprefix(PARTS))).to(device)
         names = ("split", "split_seed", "features", "direction")
         treated = {name: getattr(self.run, name) for name in names}
         if self.tables is not None:

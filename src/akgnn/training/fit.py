@@ -309,7 +309,7 @@ def result_of(state: TrainingState, data: NodeData) -> FitResult:
         restarts=restarts,
         history=history,
         calibration=calibration,
-        num_test=data.split.test.numel(),
+        num_test=everywhere(data.split.test, data.split.test).numel(),
     )
 
 

@@ -1,0 +1,135 @@
+"""`akgnn train --parts`: one run on a folder of parts, in one process or several."""
+
+import os
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import typer
+
+from akgnn.cli import options
+from akgnn.cli.progress import StopRequests, TrainingProgress
+from akgnn.cli.show import print_json, print_run
+from akgnn.cli.terminal import complain, say
+from akgnn.errors import AkgnnError, FailedRunsError, InterruptedRunError, SettingsError
+from akgnn.training.callbacks import Callback
+
+# Where processes that `--processes` started say how they ended: torchrun would start them again.
+_STATUS_FILE = "AKGNN_STATUS_FILE"
+_FAILED = 1
+_WRONG = 2
+
+
+def train_on_parts(
+    run: dict[str, Any],
+    changes: dict[str, str],
+    config: Path | None,
+    folder: Path,
+    *,
+    processes: int | None,
+    timeout: float,
+    device: str,
+    out: Path | None,
+    resume: bool,
+    checkpoint_seconds: float,
+    as_json: bool,
+) -> None:
+    """Start the processes, or be one of them."""
+    from akgnn.distributed.folder import open_parts
+    from akgnn.distributed.launch import is_worker
+    from akgnn.runs.plan import PARTS
+
+    options.check_range("--processes", processes, 1, 10_000)
+    if not timeout > 0:
+        raise SettingsError(f"--timeout must be above 0, got {timeout:g}.")
+    # Processes check their own parts, once each.
+    parts = open_parts(folder, check=False)
+    if processes is not None and processes > parts.num_parts:
+        raise SettingsError(
+            f"{folder} has {parts.num_parts} parts, too few for {processes} processes; cut the "
+            "graph into more with `akgnn partition --parts`."
+        )
+    plan = options.decide_plan(
+        {**run, "dataset": f"{PARTS}{folder.resolve()}"}, {}, config, changes
+    )
+    if plan.run.ensemble > 1:
+        raise SettingsError("--parts trains one model; leave --ensemble out.")
+    if processes is not None and processes > 1 and not is_worker():
+        raise typer.Exit(_started(processes))
+    try:
+        _train(plan, parts, timeout, device, out, resume, checkpoint_seconds, as_json)
+    except AkgnnError as error:
+        status = os.environ.get(_STATUS_FILE)
+        if status is None or isinstance(error, FailedRunsError):
+            raise
+        _say_status(Path(status), error)
+
+
+def _started(processes: int) -> int:
+    """Run this command in so many processes; their status."""
+    from akgnn.distributed.launch import start_processes
+
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "status"
+        os.environ[_STATUS_FILE] = str(file)
+        ended = start_processes(processes, sys.argv[1:])
+        return int(file.read_text()) if file.exists() else ended
+
+
+def _say_status(file: Path, error: AkgnnError) -> None:
+    """Tell who started this process that starting it again would not help."""
+    if os.environ.get("RANK", "0") == "0":
+        complain(f"akgnn: {error}")
+        is_failure = isinstance(error, InterruptedRunError | ArithmeticError | MemoryError)
+        file.write_text(str(_FAILED if is_failure else _WRONG))
+
+
+def _train(
+    plan: Any,
+    parts: Any,
+    timeout: float,
+    device: str,
+    out: Path | None,
+    resume: bool,
+    checkpoint_seconds: float,
+    as_json: bool,
+) -> None:
+    """What each process does."""
+    from akgnn.distributed.launch import is_first_here, joined
+    from akgnn.machine.device import choose_device, keep_freed_memory
+    from akgnn.runs.folder import RunFolder
+    from akgnn.runs.parted import train_parts
+
+    place = choose_device(device)
+    keep_freed_memory()
+    kept = RunFolder(out) if out is not None and is_first_here() else None
+    # Torchrun starts processes again after one of them died: they go on.
+    resume = resume or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
+    with joined(place, timeout) as group, ExitStack() as stack:
+        stops = stack.enter_context(StopRequests())
+        shown: list[Callback] = []
+        if group.rank == 0:
+            shown.append(stack.enter_context(TrainingProgress(1, plan.preset.training)))
+        trained = train_parts(
+            plan,
+            parts,
+            kept,
+            group,
+            place,
+            resume=resume,
+            checkpoint_seconds=checkpoint_seconds,
+            timeout=timeout,
+            callbacks=shown,
+            should_stop=stops.should_stop,
+        )
+        is_first = group.rank == 0
+    if not is_first:
+        return
+    if as_json:
+        print_json(trained.to_dict())
+        return
+    print_run(trained, str(place), None)
+    if out is not None:
+        say(f"Kept in {out}; see: akgnn inspect {out}")

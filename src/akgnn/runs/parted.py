@@ -1,0 +1,211 @@
+"""Runs on the parts of a graph: one process or several train one run, and keep it in one folder.
+
+Every process calls `train_parts`. The first of each host keeps states in its folder, so that the
+training goes on wherever the files of one host are left.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import TypeVar, cast
+
+import torch
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor
+
+from akgnn.codec import from_json
+from akgnn.distributed.folder import FolderParts
+from akgnn.distributed.group import Group
+from akgnn.distributed.parts import PartsFacts
+from akgnn.distributed.trainer import OwnRows, fit_parts, own_rows
+from akgnn.errors import AkgnnError, SettingsError
+from akgnn.files import json_text, parse_json
+from akgnn.machine.provenance import run_versions
+from akgnn.runs.facts import DataFacts
+from akgnn.runs.folder import RunFolder
+from akgnn.runs.keeping import Keeping, KeptRun
+from akgnn.runs.plan import RunPlan
+from akgnn.runs.run import Run
+from akgnn.training.callbacks import Callback, Epoch
+from akgnn.training.history import History
+from akgnn.training.state import Snapshot
+
+T = TypeVar("T")
+# Of a run that has ended; more than any that goes on has.
+_ENDED = 2**62
+
+
+def train_parts(
+    plan: RunPlan,
+    parts: FolderParts,
+    folder: RunFolder | None,
+    group: Group,
+    device: torch.device,
+    *,
+    resume: bool = False,
+    checkpoint_seconds: float = 5.0,
+    timeout: float = 50.0,
+    callbacks: Sequence[Callback] = (),
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Run:
+    """Train one run on the parts of a graph, with all processes of the group.
+
+    Args:
+        plan: What to train; the same in every process.
+        parts: The parts; every process reads its own.
+        folder: Where this process keeps the run, if it is the one of its host that does.
+        group: The processes.
+        device: Where this process computes.
+        resume: Go on with what the folders hold; the newest state that any process has is taken.
+        checkpoint_seconds: How often the state is kept.
+        timeout: After so many seconds a process that does not answer counts as gone.
+        callbacks: Told of every epoch.
+        should_stop: Asked after every epoch; true in one process stops all.
+
+    Raises:
+        AkgnnError: Something is wrong in one process; all of them raise it, with its rank.
+    """
+    check_same_settings(plan, parts, group)
+    rows = _together(group, lambda: _checked_rows(plan, parts, group, device))
+    facts = data_facts(parts.facts)
+    kept = KeptRun(plan, rows.data, folder, checkpoint_seconds, known=facts)
+    with ExitStack() as locks:
+        _together(group, lambda: kept.open(resume, locks))
+        state = _newest(kept, group)
+        if kept.outcome is not None:
+            return _outcome(kept)
+        if state is not None:
+            kept.snapshot = None
+            kept.begin_at(state)
+        roll = RollCall(group, timeout, should_stop)
+        fit_parts(
+            kept.model,
+            rows,
+            plan.preset.training,
+            seed=plan.run.seed,
+            strategy=plan.strategy(),
+            resume=kept.snapshot,
+            callbacks=[*callbacks, roll, Keeping({0: kept})],
+        )
+    return _outcome(kept)
+
+
+def _outcome(kept: KeptRun) -> Run:
+    if isinstance(kept.outcome, AkgnnError):
+        raise kept.outcome
+    assert kept.outcome is not None, "a training ends with an outcome"
+    return kept.outcome
+
+
+class RollCall(Callback):
+    """Once an epoch all processes meet, so that one that is gone is named, and stop together."""
+
+    def __init__(self, group: Group, seconds: float, should_stop: Callable[[], bool]) -> None:
+        self._group, self._seconds, self._wants_stop = group, seconds, should_stop
+
+    def after_epoch(self, epochs: Sequence[Epoch]) -> None:
+        """Wait for all."""
+        self._group.call_roll(self._seconds)
+
+    def should_stop(self) -> bool:
+        """Whether any process was asked to stop."""
+        wanted = self._group.gather(torch.tensor([self._wants_stop()]))
+        return any(bool(each) for each in wanted)
+
+
+def check_same_settings(plan: RunPlan, parts: FolderParts, group: Group) -> None:
+    """Refuse processes that were started with other settings, versions or parts.
+
+    Raises:
+        SettingsError: They differ; it says in what.
+    """
+    facts = {"parts": parts.facts.content, **run_versions()}
+    settings = {name: value for kind in plan.to_dict().values() for name, value in kind.items()}
+    everyone = [
+        parse_json(text) for text in group.gather_bytes(json_text({**settings, **facts}).encode())
+    ]
+    first = everyone[0]
+    for rank, other in enumerate(everyone):
+        for name in {**first, **other}:
+            if first.get(name) != other.get(name):
+                raise SettingsError(
+                    f"Process {rank} was started with another {name} than process 0: "
+                    f"{other.get(name)} and {first.get(name)}."
+                )
+
+
+def data_facts(facts: PartsFacts) -> DataFacts:
+    """What the record of a run says of data in parts."""
+    return DataFacts(
+        facts.name,
+        facts.num_nodes,
+        facts.num_edges,
+        facts.num_features,
+        facts.class_names,
+        f"{facts.split_name}:{facts.split_fingerprint}",
+        facts.source,
+        facts.recipe,
+    )
+
+
+def _checked_rows(plan: RunPlan, parts: FolderParts, group: Group, device: torch.device) -> OwnRows:
+    if plan.preset.strategy.takes_labels:
+        raise SettingsError(
+            "Labels among the inputs are not to be had of parts; choose another preset."
+        )
+    return own_rows(parts, group, device)
+
+
+def _newest(kept: KeptRun, group: Group) -> Snapshot | None:
+    """The state to go on from: that of the most epochs that any process found in its folder."""
+    own = kept.snapshot
+    epochs = _ENDED if kept.outcome is not None else 0 if own is None else len(own.history)
+    everyone = [int(each) for each in group.gather(torch.tensor([epochs]))]
+    newest = max(range(group.size), key=lambda rank: (everyone[rank], -rank))
+    if everyone[newest] == 0:
+        return None
+    payload = b""
+    if group.rank == newest and own is not None:
+        payload = _packed(own)
+    return _unpacked(group.gather_bytes(payload)[newest])
+
+
+def _packed(snapshot: Snapshot) -> bytes:
+    parts = {
+        "model": snapshot.weights,
+        "best": snapshot.best_weights,
+        "optimizer": snapshot.optimizer,
+    }
+    tensors = {
+        f"{part}/{name}": tensor.detach().cpu().contiguous()
+        for part, all_ in parts.items()
+        for name, tensor in all_.items()
+    }
+    about = json_text({"history": snapshot.history.to_dict(), "seconds": snapshot.seconds})
+    text = about.encode()
+    return len(text).to_bytes(8, "little") + text + save_tensors(tensors)
+
+
+def _unpacked(payload: bytes) -> Snapshot | None:
+    if not payload:
+        return None
+    end = 8 + int.from_bytes(payload[:8], "little")
+    about = parse_json(payload[8:end])
+    parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}}
+    for key, tensor in load_tensors(payload[end:]).items():
+        part, _, name = key.partition("/")
+        parts[part][name] = tensor
+    history = from_json(History, about["history"], "history")
+    return Snapshot(parts["model"], parts["best"], parts["optimizer"], history, about["seconds"])
+
+
+def _together(group: Group, do: Callable[[], T]) -> T:
+    """Do something that may fail in one process: then all of them fail alike."""
+    error: Exception | None = None
+    result: T | None = None
+    try:
+        result = do()
+    except (AkgnnError, MemoryError, RuntimeError, OSError) as problem:
+        error = problem
+    group.agree_on(error)
+    return cast(T, result)

@@ -1,0 +1,45 @@
+"""`akgnn train --parts`, as a user types it."""
+
+from pathlib import Path
+
+import pytest
+
+from akgnn.cli.main import main
+
+FEW = ["--set", "epochs=4", "--set", "hidden_channels=8"]
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("cut") / "parts"
+    dataset = "csbm:num_nodes=200,signal=2"
+    assert main(["partition", "--dataset", dataset, "--parts", "4", "--out", str(folder)]) == 0
+    return folder
+
+
+def test_parts_train_predict_and_are_inspected(parts, tmp_path, capsys):
+    run = tmp_path / "run"
+    assert main(["train", "--parts", str(parts), "--out", str(run), *FEW]) == 0
+    assert "200 nodes" in capsys.readouterr().out
+    assert main(["inspect", str(run)]) == 0
+    assert main(["predict", str(run), "--out", str(tmp_path / "p.csv")]) == 0
+    assert len((tmp_path / "p.csv").read_text().splitlines()) == 201
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--parts", "nowhere"], "nowhere is no folder of parts"),
+        (["--parts", "{parts}", "--processes", "9"], "4 parts, too few for 9 processes"),
+        (["--parts", "{parts}", "--split", "public"], "--split has no place beside --parts"),
+        (["--parts", "{parts}", "--seeds", "3"], "--seeds has no place beside --parts"),
+        (["--parts", "{parts}", "--timeout", "0"], "--timeout must be above 0"),
+        (["--parts", "{parts}", "--model", "gat"], "cannot be trained on parts"),
+        (["--processes", "2"], "--processes needs --parts"),
+    ],
+)
+def test_wrong_options_are_answered_in_a_line(parts, arguments, message, capsys):
+    assert main(["train", *(word.format(parts=parts) for word in arguments)]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.splitlines()) == 1

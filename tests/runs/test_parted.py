@@ -1,0 +1,137 @@
+from pathlib import Path
+
+import pytest
+import torch
+
+from akgnn.distributed.cut import cut_graph
+from akgnn.distributed.folder import FolderParts, open_parts
+from akgnn.distributed.group import Group
+from akgnn.distributed.write import write_parts
+from akgnn.errors import InterruptedRunError, RunFolderError, SettingsError
+from akgnn.runs.folder import RunFolder
+from akgnn.runs.parted import check_same_settings, train_parts
+from akgnn.runs.plan import PARTS, RunPlan
+from akgnn.runs.run import load_run
+from threads_group import on_threads
+
+CPU = torch.device("cpu")
+CHANGES = {"epochs": "12", "hidden_channels": "8", "num_layers": "2"}
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory) -> FolderParts:
+    data = RunPlan.decide({"dataset": "csbm:num_nodes=200,signal=2"}).load()
+    folder = tmp_path_factory.mktemp("parts") / "p"
+    write_parts(folder, data, cut_graph(data.graph, 5, "hash"), cut="hash")
+    return open_parts(folder)
+
+
+def plan_for(parts: FolderParts, **changes: str) -> RunPlan:
+    return RunPlan.decide({"dataset": f"{PARTS}{parts.path}"}, {**CHANGES, **changes})
+
+
+def weights(folder: Path) -> bytes:
+    return (folder / "weights.safetensors").read_bytes()
+
+
+def test_a_run_on_parts_is_kept_and_read_like_any_other(parts, tmp_path):
+    train_parts(plan_for(parts), parts, RunFolder(tmp_path / "run"), Group(), CPU)
+    run = load_run(tmp_path / "run")
+    data = run.data()
+    assert data.graph.num_nodes == run.facts.num_nodes == 200
+    predicted = run.predict(device="cpu").probability.argmax(1)
+    test = data.split.test
+    hits = (predicted[test] == data.y[test]).double().mean()
+    assert float(hits) * 100 == pytest.approx(run.result.test_accuracy)
+    assert run.result.num_test == len(test)
+
+
+def test_what_was_begun_by_three_goes_on_with_two_and_ends_in_the_same_bits(parts, tmp_path):
+    plan = plan_for(parts)
+    train_parts(plan, parts, RunFolder(tmp_path / "whole"), Group(), CPU)
+    asked = iter(range(1000))
+
+    def work(group, resume, should_stop):
+        # Two hosts: each keeps states of its own.
+        folder = RunFolder(tmp_path / f"host-{group.rank}") if group.rank < 2 else None
+        return train_parts(
+            plan,
+            parts,
+            folder,
+            group,
+            CPU,
+            resume=resume,
+            checkpoint_seconds=0,
+            should_stop=should_stop,
+        )
+
+    with pytest.raises(InterruptedRunError):
+        on_threads(3, lambda group: work(group, False, lambda: group.rank == 2 and next(asked) > 4))
+    runs = on_threads(2, lambda group: work(group, True, lambda: False))
+    assert runs[0].result.scores == runs[1].result.scores
+    assert (
+        weights(tmp_path / "host-0") == weights(tmp_path / "host-1") == weights(tmp_path / "whole")
+    )
+
+
+def test_the_newest_state_of_all_hosts_is_taken(parts, tmp_path):
+    plan = plan_for(parts)
+    train_parts(plan, parts, RunFolder(tmp_path / "whole"), Group(), CPU)
+
+    def stopped(folder, epochs):
+        asked = iter(range(1000))
+        with pytest.raises(InterruptedRunError):
+            train_parts(
+                plan,
+                parts,
+                RunFolder(folder),
+                Group(),
+                CPU,
+                should_stop=lambda: next(asked) >= epochs,
+            )
+
+    stopped(tmp_path / "host-0", 2)
+    stopped(tmp_path / "host-1", 7)
+    seen = []
+
+    def work(group):
+        folder = RunFolder(tmp_path / f"host-{group.rank}")
+        return train_parts(
+            plan, parts, folder, group, CPU, resume=True,
+            should_stop=lambda: seen.append(group.rank) or False,
+        )  # fmt: skip
+
+    on_threads(2, work)
+    # Eight of twelve epochs were there.
+    assert len(seen) == 2 * 4
+    assert weights(tmp_path / "host-0") == weights(tmp_path / "whole")
+
+
+def test_processes_with_other_settings_are_refused_by_all(parts):
+    def work(group):
+        plan = plan_for(parts, learning_rate="0.1" if group.rank == 1 else "0.2")
+        with pytest.raises(SettingsError, match="Process 1 was started with another learning_rate"):
+            check_same_settings(plan, parts, group)
+        return True
+
+    assert on_threads(3, work) == [True] * 3
+
+
+def test_what_is_wrong_with_one_process_all_of_them_say(parts, tmp_path):
+    plan = plan_for(parts)
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "file").write_text("")
+
+    def work(group):
+        folder = RunFolder(tmp_path / "taken") if group.rank == 1 else None
+        with pytest.raises(RunFolderError, match=r"^Process 1: .*taken"):
+            train_parts(plan, parts, folder, group, CPU)
+        return True
+
+    assert on_threads(2, work) == [True] * 2
+
+
+def test_a_model_that_cannot_be_divided_is_refused(parts):
+    plan = RunPlan.decide({"dataset": f"{PARTS}{parts.path}", "model": "gat"})
+    with pytest.raises(SettingsError, match="cannot be trained on parts"):
+        train_parts(plan, parts, None, Group(), CPU)
