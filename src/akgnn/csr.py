@@ -47,19 +47,21 @@ class Pattern:
 
     Attributes:
         rowptr: Row i holds the entries `rowptr[i]` to `rowptr[i + 1] - 1`.
-        col: The column of every entry, ascending within a row.
+        col: The column of every entry, ascending within a row unless said otherwise.
         shape: Numbers of rows and columns.
 
     Args:
         copy: False only for arrays that nobody else holds: others may change after the check.
+        ascending: False for columns in an order of their own, in which products add them up.
     """
 
     rowptr: Tensor
     col: Tensor
     shape: tuple[int, int]
     copy: InitVar[bool] = True
+    ascending: InitVar[bool] = True
 
-    def __post_init__(self, copy: bool) -> None:
+    def __post_init__(self, copy: bool, ascending: bool) -> None:
         check_integers("rowptr", self.rowptr)
         check_integers("col", self.col)
         rows, columns = self.shape
@@ -73,7 +75,8 @@ class Pattern:
         self._check_rowptr()
         if self.col.numel():
             check_range("col mentions column", self.col, "num_columns", columns)
-        self._check_order()
+        if ascending:
+            self._check_order()
         for name, largest in (("rowptr", self.col.numel()), ("col", columns)):
             indices = getattr(self, name).to(index_dtype(largest), copy=copy)
             object.__setattr__(self, name, indices.contiguous())

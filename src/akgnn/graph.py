@@ -234,6 +234,15 @@ class Graph:
         """The graph with every edge transposed; itself where it is symmetric."""
         return self if self.is_symmetric else Graph(self.adjacency.transpose)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the columns of the adjacency are its rows; part of a graph has others' too."""
+        return True
+
+    def gather(self, h: Tensor) -> Tensor:
+        """The signal at the columns of the adjacency: of a whole graph the signal itself."""
+        return h
+
     @cached_property
     def renormalised(self) -> CSR:
         """GCN's matrix (D + I)^-1/2 (A + I) (D + I)^-1/2, for what needs its single entries."""

@@ -184,3 +184,13 @@ def test_nodes_are_dropped():
     other = AKGNN(6, 5, 3).eval()
     other.load_state_dict(model.state_dict())
     torch.testing.assert_close(model(x, graph), other(x / 2, graph))
+
+
+@pytest.mark.parametrize("classifier_layers", [1, 2])
+def test_nodes_are_classified_alone_as_among_all(classifier_layers):
+    model = build(classifier_layers=classifier_layers, classifier_dropout=0.5)
+    graph, x = random_graph(1), torch.randn(random_graph(1).num_nodes, 6, dtype=torch.float64)
+    nodes = torch.tensor([0, 3, 4, graph.num_nodes - 1])
+    noise = Noise(7, 3)
+    torch.testing.assert_close(model(x, graph, noise, nodes=nodes), model(x, graph, noise)[nodes])
+    torch.testing.assert_close(model(x, graph, nodes=nodes), model(x, graph)[nodes])

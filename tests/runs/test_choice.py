@@ -194,10 +194,11 @@ def test_too_sure_a_model_is_judged_by_what_it_could_be():
     tried = choose([plan], data).chosen
     assert tried.score == pytest.approx(train_run(plan, data).result.val_log_loss)
     logits = predict_logits(train_run(plan, data).model.eval(), data)
+    split = data.split
     for size in (1, 4):
-        assert scores_of(size * logits, data)[0]["val_log_loss"] == pytest.approx(
-            tried.score, rel=0.05
-        )
+        scaled = {"test": size * logits[split.test], "val": size * logits[split.val]}
+        scores, _ = scores_of(scaled, data)
+        assert scores["val_log_loss"] == pytest.approx(tried.score, rel=0.05)
 
 
 def test_stopping_ends_the_choice():

@@ -20,6 +20,21 @@ _FEWEST_TO_SPARE = 5
 
 
 @dataclass(frozen=True, eq=False)
+class SeenNodes:
+    """Nodes that train or choose the epoch, each once.
+
+    Attributes:
+        nodes: The nodes, ascending.
+        train: Where among them the training nodes stand.
+        val: Where the validation nodes stand.
+    """
+
+    nodes: Tensor
+    train: Tensor
+    val: Tensor
+
+
+@dataclass(frozen=True, eq=False)
 class Split:
     """Three sets of nodes that do not overlap, unless the training nodes choose the epoch too.
 
@@ -59,6 +74,13 @@ class Split:
         nodes, times = torch.cat([*learned, self.test]).unique(return_counts=True)
         if bool((times > 1).any()):
             raise DataError(f"Node {int(nodes[times > 1][0])} is listed twice in the split.")
+
+    @cached_property
+    def seen(self) -> "SeenNodes":
+        """The nodes whose labels training looks at."""
+        nodes, position = torch.unique(torch.cat([self.train, self.val]), return_inverse=True)
+        train, val = position.tensor_split([len(self.train)])
+        return SeenNodes(nodes, train, val)
 
     @cached_property
     def fingerprint(self) -> str:

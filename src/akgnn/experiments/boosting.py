@@ -58,7 +58,7 @@ def _task(plan: RunPlan, data: NodeData) -> Task:
 
 def _result(boosted: Boosted, data: NodeData, seconds: float) -> FitResult:
     logits, train, val = boosted.logits, data.split.train, data.split.val
-    scores, calibration = scores_of(logits, data)
+    scores, calibration = scores_of({"test": logits[data.split.test], "val": logits[val]}, data)
     scores["val_loss"] = float(cross_entropy(logits[val], data.y[val]))
     scores["train_accuracy"] = accuracy(logits[train].argmax(1), data.y[train])
     return FitResult(

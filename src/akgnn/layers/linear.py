@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from akgnn.csr import CSR
 from akgnn.errors import DataError, SettingsError
+from akgnn.ops.divided import product, shift
 from akgnn.ops.products import sparse_linear
 
 Initialisation = Literal["glorot_normal", "uniform"]
@@ -71,7 +72,7 @@ class Linear(nn.Module):
 
     def shifted(self, h: Tensor) -> Tensor:
         """`h` with the bias added, if there is one."""
-        return h if self.bias is None else h + self.bias.unsqueeze(-2).to(h.dtype)
+        return h if self.bias is None else shift(h, self.bias.unsqueeze(-2).to(h.dtype))
 
     def extra_repr(self) -> str:
         """Sizes, for `print(model)`."""
@@ -88,7 +89,8 @@ def multiply(x: Tensor | CSR, weight: Tensor) -> Tensor:
     if isinstance(x, CSR):
         return sparse_linear(x, weight)
     check_input(x, weight)
-    return x @ (weight.to(x.dtype) if x.dtype in (torch.bfloat16, torch.float16) else weight)
+    is_low = x.dtype in (torch.bfloat16, torch.float16)
+    return product(x, weight.to(x.dtype) if is_low else weight)
 
 
 def check_input(x: Tensor, weight: Tensor) -> None:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from akgnn.csr import CSR
 from akgnn.errors import DataError
+from akgnn.ops.divided import batch_norm, layer_norm, node_count
 
 Norm = Literal["none", "layer", "batch"]
 InputNorm = Literal["none", "max"]
@@ -47,7 +48,7 @@ class BatchNorm(nn.Module):
             DataError: There is one node only, in training.
         """
         if self.training:
-            if h.size(-2) < 2:
+            if node_count(h[..., 0]) < 2:
                 raise DataError("Batch normalisation needs at least two nodes to train on.")
             self.num_batches_tracked.add_(1)
         if h.dim() == 2:
@@ -59,7 +60,9 @@ class BatchNorm(nn.Module):
     def _normalised(self, h: Tensor) -> Tensor:
         of_channels = (self.running_mean, self.running_var, self.weight, self.bias)
         mean, var, weight, bias = (tensor.view(-1) for tensor in of_channels)
-        return F.batch_norm(h, mean, var, weight, bias, self.training, _MOMENTUM, _EPSILON)
+        if self.training:
+            return batch_norm(h, mean, var, weight, bias, _MOMENTUM, _EPSILON)
+        return F.batch_norm(h, mean, var, weight, bias, False, _MOMENTUM, _EPSILON)
 
 
 class LayerNorm(nn.Module):
@@ -77,7 +80,7 @@ class LayerNorm(nn.Module):
     def forward(self, h: Tensor) -> Tensor:
         """Normalise `h`, shape (nodes, channels), or (replicas, nodes, channels)."""
         if self.weight.dim() == 1:
-            return F.layer_norm(h, h.shape[-1:], self.weight, self.bias, _EPSILON)
+            return layer_norm(h, self.weight, self.bias, _EPSILON)
         plain = F.layer_norm(h, h.shape[-1:], eps=_EPSILON)
         return plain * self.weight.unsqueeze(-2) + self.bias.unsqueeze(-2)
 

@@ -20,6 +20,7 @@ from akgnn.layers.norms import InputNorm, Norm, rows_to_max
 from akgnn.layers.readouts import Readout, find_readout
 from akgnn.ops.dropout import Noise
 from akgnn.ops.inputs import as_graph
+from akgnn.ops.rows import at_nodes
 from akgnn.settings import Settings, count, rate
 
 Order = Literal["transform-first", "propagate-first", "blocks", "hops"]
@@ -149,6 +150,8 @@ class AdaptiveNetwork(nn.Module, ABC):
     """
 
     is_stackable = True
+    takes_nodes = True
+    is_divisible = True
     settings: AKGNNSettings
     transforms: nn.ModuleList
 
@@ -186,6 +189,7 @@ class AdaptiveNetwork(nn.Module, ABC):
         noise: Noise | None = None,
         *,
         edge_weight: Tensor | None = None,
+        nodes: Tensor | None = None,
     ) -> Tensor:
         """Class scores (logits), shape (nodes, classes).
 
@@ -195,13 +199,19 @@ class AdaptiveNetwork(nn.Module, ABC):
             noise: Seed and step of the dropout masks. Without it, training draws them from torch's
                 global generator and evaluation drops nothing.
             edge_weight: One number an edge of `edge_index`. A weight that learns gets a gradient.
+            nodes: The nodes to classify, by their numbers, which rise; all if not given. Training
+                needs the scores of labelled nodes alone, which may be few.
 
         Raises:
             GraphError: The graph does not fit the features or the normalisation.
             SettingsError: There is an `edge_weight` beside a `Graph`.
         """
         noise = noise_in(self, noise)
-        return self.classify(self.embed(x, graph, noise, edge_weight=edge_weight), noise)
+        h = self.embed(x, graph, noise, edge_weight=edge_weight)
+        if nodes is None:
+            return self.classify(h, noise)
+        with at_nodes(nodes):
+            return self.classify(h.index_select(-2, nodes), noise)
 
     def classify(self, h: Tensor, noise: Noise | None = None) -> Tensor:
         """Class scores from what `embed` gives."""

@@ -11,6 +11,7 @@ from akgnn.layers.ak_conv import Form
 from akgnn.layers.linear import Initialisation, Linear, multiply
 from akgnn.layers.norms import BatchNorm, InputNorm
 from akgnn.models.adaptive_network import Activation, AdaptiveNetwork, AKGNNSettings
+from akgnn.ops.divided import shift
 from akgnn.ops.dropout import Noise
 from akgnn.settings import takes
 
@@ -82,7 +83,8 @@ class AKGNNGrand(AdaptiveNetwork):
             # The same with the product X W* first: fewer channels to propagate.
             weight, bias = self._folded_transform()
             h = multiply(self.drop_input(x, noise), weight)
-            h = self._mix(h, graph, edge_weight, noise) + bias
+            h = self._mix(h, graph, edge_weight, noise)
+            h = shift(h, bias) if isinstance(bias, Tensor) else h
         else:
             h = self._mix(self._dense(x), graph, edge_weight, noise)
             h = self._transform(self.drop_input(self.norms[0](h), noise))
@@ -121,6 +123,8 @@ class AKGNNGrand(AdaptiveNetwork):
         readout = self.readout
         # A mask is drawn for the whole width.
         splits = readout.is_channelwise and not self.settings.layer_dropout
+        # Processes that share a graph have other numbers of rows, but must take the same steps.
+        splits = splits and (isinstance(graph, Tensor) or graph.is_whole)
         if h.device.type != "cpu" or not splits or torch.compiler.is_exporting():
             return readout.reduce(self._propagate(h, graph, edge_weight, noise))
         width = max(_FEWEST_CHANNELS, _NUMBERS_AT_ONCE // h.shape[:-1].numel())
@@ -143,5 +147,5 @@ class AKGNNGrand(AdaptiveNetwork):
         bias: Tensor | float = 0.0 if linear.bias is None else linear.bias.unsqueeze(-2)
         if not isinstance(norm, BatchNorm):
             return linear.weight, bias
-        scale, shift = norm.fixed
-        return scale.unsqueeze(-1) * linear.weight, shift.unsqueeze(-2) @ linear.weight + bias
+        scale, offset = norm.fixed
+        return scale.unsqueeze(-1) * linear.weight, offset.unsqueeze(-2) @ linear.weight + bias

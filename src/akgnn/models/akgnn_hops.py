@@ -33,6 +33,9 @@ class HopAKGNN(AdaptiveNetwork):
     It is the model `akgnn` with `order="hops"`.
     """
 
+    # The weights of hops sum over nodes by themselves.
+    is_divisible = False
+
     def __init__(
         self,
         in_channels: int,

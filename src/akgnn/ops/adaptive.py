@@ -70,7 +70,7 @@ def adaptive_propagate(
         by_channel = [spread(w, h.size(-1)) for w in weights]
         return adaptive_propagate_reference(graph, h, *by_channel, normalisation=normalisation)
     weights = checked_weights(graph, h, normalisation, *weights)
-    groups = groups_if_fused(h, *weights)
+    groups = groups_if_fused(graph, h, *weights)
     if groups is not None and out_weight is None:
         from akgnn.ops.fused import fused_chain
 

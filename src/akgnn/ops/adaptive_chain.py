@@ -57,7 +57,7 @@ def adaptive_chain(
         return _composed(steps, h, readout, recompute=False)
     layers = [checked_weights(graph, h, normalisation, *pair) for pair in weights]
     keys = keys if rate > 0 else None
-    if (groups := groups_if_fused(h, *chain.from_iterable(layers))) is not None:
+    if (groups := groups_if_fused(graph, h, *chain.from_iterable(layers))) is not None:
         from akgnn.ops.fused import fused_chain
 
         return fused_chain(

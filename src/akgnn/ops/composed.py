@@ -6,7 +6,7 @@ It runs on any device and in any precision; see `akgnn.ops.adaptive` for the for
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import torch
@@ -15,8 +15,10 @@ from torch.autograd.function import once_differentiable
 
 from akgnn.csr import CSR
 from akgnn.graph import Graph
+from akgnn.ops.divided import sums_by_part
 from akgnn.ops.inputs import Normalisation, Weight, num_groups, spread
 from akgnn.ops.products import matmul
+from akgnn.ops.rows import Division, current_division
 
 # Numbers in a block whose products stay in the CPU's cache; 2 to 3 times as fast on large
 # signals as a batched product.
@@ -50,14 +52,14 @@ class _Direction:
     """The neighbours on one side of a node: those its edges come from, or those they lead to.
 
     Attributes:
-        matrix: Whose row i holds i's neighbours on this side.
+        matrix: The graph in whose row i are i's neighbours on this side.
         transpose: Its transpose, for the backward pass.
         degree: Their weighted number, a column.
         weight: What the sum over them is multiplied by.
     """
 
-    matrix: CSR
-    transpose: CSR
+    matrix: Graph
+    transpose: Graph
     degree: Tensor
     weight: Weight
 
@@ -108,7 +110,7 @@ class _Kernel:
 
         def direction(graph: Graph, weight: Weight) -> _Direction:
             degree = graph.degree.to(dtype).unsqueeze(1)
-            return _Direction(graph.adjacency, graph.transpose.adjacency, degree, of_group(weight))
+            return _Direction(graph, graph.transpose, degree, of_group(weight))
 
         a, *weights = by_channel
         sides = (graph, graph.transpose) if len(weights) > 1 else (graph,)
@@ -134,14 +136,19 @@ class _Kernel:
         matrices = [d.transpose if transposed else d.matrix for d in self.directions]
         return [self._product(left, matrix, right, h) for matrix in matrices]
 
-    def _product(self, left: Tensor | None, matrix: CSR, right: Tensor | None, h: Tensor) -> Tensor:
-        """The product diag(left) · matrix · diag(right) · h.
+    def _product(
+        self, left: Tensor | None, graph: Graph, right: Tensor | None, h: Tensor
+    ) -> Tensor:
+        """The product diag(left) · A · diag(right) · h.
 
         Scalings of one column are folded into the entries: one number an edge is far less traffic
-        than another pass over all channels.
+        than another pass over all channels. Not so where neighbours lie elsewhere: scaled before
+        they travel, their degrees need not be known here.
         """
-        if self.left.size(-1) > 1:
-            product = matmul(matrix, h if right is None else (right * h).to(h.dtype))
+        matrix = graph.adjacency
+        if self.left.size(-1) > 1 or not graph.is_whole:
+            scaled = h if right is None else (right * h).to(h.dtype)
+            product = matmul(matrix, graph.gather(scaled))
             return product if left is None else product.mul_(left)
         if left is not right or matrix.num_entries > MOST_ENTRIES_KEPT:
             return matmul(_folded(left, matrix, right), h)
@@ -150,7 +157,7 @@ class _Kernel:
     @cached_property
     def folded(self) -> CSR:
         """The matrix of the symmetric form with its scalings; the backward pass has the same."""
-        return _folded(self.left, self.directions[0].matrix, self.right)
+        return _folded(self.left, self.directions[0].matrix.adjacency, self.right)
 
     def add_own(self, neighbours: list[Tensor], h: Tensor) -> Tensor:
         """Turn the neighbours' parts, in place, into the whole step."""
@@ -186,13 +193,18 @@ def _folded(left: Tensor | None, matrix: CSR, right: Tensor | None) -> CSR:
 class _Dots:
     """The sums Σ x · y over some pairs of signals, to be weighted node by node and added up.
 
+    Where rows are divided into parts there is a row of sums for each, which `_total` adds up.
+
     Args:
         pairs: Pairs of signals x and y.
         like: A scaling: where it has one column, so have all, and products are added up over the
             channels once for all scalings.
     """
 
-    def __init__(self, pairs: Sequence[tuple[Tensor, Tensor]], like: Tensor) -> None:
+    def __init__(
+        self, pairs: Sequence[tuple[Tensor, Tensor]], like: Tensor, division: Division | None
+    ) -> None:
+        self.division = division
         self.pairs = [(x.to(like.dtype), y.to(like.dtype)) for x, y in pairs]
         self.is_column = like.size(-1) == 1
 
@@ -201,6 +213,13 @@ class _Dots:
 
         With several replicas, one such row each.
         """
+        if self.division is not None:
+            products = (
+                scale * self.rows.unsqueeze(-1)
+                if self.is_column
+                else reduce(torch.add, ((scale * x).mul_(y) for x, y in self.pairs))
+            )
+            return sums_by_part(self.division, products)
         if not self.is_column:
             return reduce(torch.add, ((scale * x).mul_(y).sum(-2) for x, y in self.pairs))
         if self.rows.dim() == 1:
@@ -242,7 +261,7 @@ class _ComposedStep(torch.autograd.Function):
     ) -> Tensor:
         kernel = _Kernel.build(graph, h, form, groups, *weights)
         out = kernel.add_own(kernel.sum_neighbours(h), h)
-        ctx.kernel, ctx.form = kernel, form
+        ctx.kernel, ctx.form, ctx.division = kernel, form, current_division()
         if any(ctx.needs_input_grad[4:]):
             learned = (x if isinstance(x, Tensor) else None for x in weights)
             ctx.save_for_backward(h, out, *learned)
@@ -262,30 +281,37 @@ class _ComposedStep(torch.autograd.Function):
         inverse = _by_channel(kernel.inverse, h)
         ones = torch.ones_like(inverse)
         # Taken now: `add_own` overwrites the neighbours' parts.
+        dots = partial(_Dots, division=ctx.division)
         direct = [
-            _Dots([(h, part)], ones).weighted(ones) if learns else None
+            dots([(h, part)], ones).weighted(ones) if learns else None
             for part, learns in zip(neighbours, weights_learn, strict=True)
         ]
         grad_h = kernel.add_own(neighbours, grad)
 
         is_row = ctx.form == "row"
-        through_c = _Dots([(out, grad)] if is_row else [(out, grad), (h, grad_h)], inverse)
+        through_c = dots([(out, grad)] if is_row else [(out, grad), (h, grad_h)], inverse)
 
         def t_over_c(scale: Tensor) -> Tensor:
             return through_c.weighted(scale) / (1 if is_row else 2)
 
         grad_a = None
         if a_learns:
-            direct_a = _Dots([(h, grad)], inverse).weighted(inverse)
-            grad_a = _fit(direct_a - t_over_c(inverse), a)
+            direct_a = dots([(h, grad)], inverse).weighted(inverse)
+            grad_a = _fit(_total(direct_a - t_over_c(inverse), ctx.division), a)
         grads: list[Tensor | None] = []
         for direction, weight, own in zip(kernel.directions, weights, direct, strict=True):
             if own is None:
                 grads.append(None)
                 continue
             sign = _row_of(weight.sign(), h)
-            grads.append(_fit(own - sign * t_over_c(direction.degree * inverse), weight))
+            by_node = own - sign * t_over_c(direction.degree * inverse)
+            grads.append(_fit(_total(by_node, ctx.division), weight))
         return None, grad_h, None, None, grad_a, *grads
+
+
+def _total(sums: Tensor, division: Division | None) -> Tensor:
+    """Sums over nodes of all parts in one."""
+    return sums if division is None else division.total(sums)
 
 
 def _fit(grad: Tensor, weight: Tensor) -> Tensor:

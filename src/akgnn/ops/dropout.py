@@ -34,6 +34,7 @@ from akgnn.csr import CSR, Pattern
 from akgnn.errors import SettingsError
 from akgnn.hashing import INCREMENT, Key, finalise_, fold_, mix
 from akgnn.ops.inputs import is_fused
+from akgnn.ops.rows import row_ids
 
 _LEVELS = 2**16
 # Channels that one 64-bit word decides over.
@@ -94,7 +95,8 @@ def dropout(h: Tensor, rate: float, key: Key, node_ids: Tensor | None = None) ->
         h: Shape (nodes, channels), or (replicas, nodes, channels).
         rate: Probability of dropping, at least 0 and below 1.
         key: From `Noise.key`; one for each replica.
-        node_ids: The number of each row's node in the whole graph; 0, 1, … if not given.
+        node_ids: The number of each row's node in the whole graph; if not given, 0, 1, …, or what
+            `akgnn.ops.rows` says.
 
     Raises:
         SettingsError: The rate, the shape or the number of keys is wrong.
@@ -110,7 +112,7 @@ def dropout(h: Tensor, rate: float, key: Key, node_ids: Tensor | None = None) ->
     replicas, keys = (h.size(0) if h.dim() == 3 else 1), _number_of(key)
     if replicas != keys:
         raise SettingsError(f"{replicas} replicas need as many keys, got {keys}.")
-    out: Tensor = _Dropout.apply(h, rate, key, node_ids)
+    out: Tensor = _Dropout.apply(h, rate, key, row_ids() if node_ids is None else node_ids)
     return out
 
 
@@ -124,6 +126,7 @@ def dropout_entries(x: CSR, rate: float, key: Key, node_ids: Tensor | None = Non
     out = torch.empty(_number_of(key), x.num_entries, dtype=dtype, device=x.device)
     threshold, scale = _threshold(rate)
     keys = _keys(key, x.device, 1)
+    node_ids = row_ids() if node_ids is None else node_ids
     for part, positions, shifts in entry_blocks(x, node_ids):
         for replicas, *pair in keys:
             # The lane of each channel, moved to the lowest 16 bits and read with its sign.
@@ -142,7 +145,9 @@ def kept_nodes(number: int, rate: float, key: Key, device: torch.device) -> Tens
     """
     check_rate("rate", rate)
     # A word, read with its sign, is an even draw from -2^63 to 2^63 - 1.
-    return hashed(number, key, device) >= round(rate * 2**64) - 2**63
+    ids = row_ids()
+    words = hashed(number, key, device) if ids is None else hashed_at(ids, key)
+    return words >= round(rate * 2**64) - 2**63
 
 
 def hashed(number: int, key: Key, device: torch.device) -> Tensor:

@@ -71,8 +71,10 @@ def _has_triton() -> bool:
     return False
 
 
-def groups_if_fused(h: Tensor, *weights: Weight) -> int | None:
+def groups_if_fused(graph: Graph, h: Tensor, *weights: Weight) -> int | None:
     """The groups of channels that weights make, if the fused ops take them; else None."""
+    if not graph.is_whole:
+        return None
     groups = max(num_groups(weight) for weight in weights)
     fits = h.numel() > 0 and (groups == 1 or h.size(-1) // groups >= _NARROWEST_GROUP)
     return groups if fits and is_fused(h) else None

@@ -20,7 +20,9 @@ from torch.autograd.function import once_differentiable
 from akgnn.csr import CSR
 from akgnn.errors import DataError
 from akgnn.graph import Graph
+from akgnn.ops.divided import transposed_product
 from akgnn.ops.inputs import check_signal
+from akgnn.ops.rows import current_division
 
 _EMBEDDING_BAG_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 # Products held at a time where entries get a gradient.
@@ -58,12 +60,13 @@ class _NeighbourSum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, graph: Graph, h: Tensor) -> Tensor:
         ctx.graph = graph
-        return matmul(graph.adjacency, h)
+        return matmul(graph.adjacency, graph.gather(h))
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
-        return None, matmul(ctx.graph.transpose.adjacency, grad)
+        transpose: Graph = ctx.graph.transpose
+        return None, matmul(transpose.adjacency, transpose.gather(grad))
 
 
 def sparse_linear(x: CSR, weight: Tensor) -> Tensor:
@@ -89,7 +92,7 @@ def sparse_linear(x: CSR, weight: Tensor) -> Tensor:
 class _SparseLinear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: CSR, value: Tensor | None, weight: Tensor) -> Tensor:
-        ctx.x = x
+        ctx.x, ctx.division = x, current_division()
         if ctx.needs_input_grad[1]:
             ctx.save_for_backward(weight)
         return matmul(x, weight)
@@ -99,7 +102,7 @@ class _SparseLinear(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
         x: CSR = ctx.x
         _, needs_value, needs_weight = ctx.needs_input_grad
-        grad_weight = matmul(x.transpose, grad) if needs_weight else None
+        grad_weight = transposed_product(ctx.division, x, grad) if needs_weight else None
         return None, _grad_value(x, grad, *ctx.saved_tensors) if needs_value else None, grad_weight
 
 

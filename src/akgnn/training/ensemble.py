@@ -80,7 +80,7 @@ def ensemble_result(model: Ensemble, data: NodeData, results: Sequence[FitResult
     """
     logits, split = predict_logits(model, data), data.split
     # The mean of sure voices that differ is less sure than it could be, so it is calibrated again.
-    scores, calibration = scores_of(logits, data)
+    scores, calibration = scores_of({"test": logits[split.test], "val": logits[split.val]}, data)
     scores["val_loss"] = float(cross_entropy(logits[split.val], data.y[split.val]))
     scores["train_accuracy"] = accuracy(logits[split.train].argmax(1), data.y[split.train])
     seconds = sum(result.seconds for result in results)

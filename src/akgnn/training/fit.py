@@ -1,7 +1,7 @@
 """`fit`: one model from data to a result, and the loop that every training goes through."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -14,6 +14,7 @@ from akgnn.errors import DataError, DivergedError, SettingsError
 from akgnn.graph import Graph
 from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.ops.dropout import Noise
+from akgnn.ops.rows import everywhere
 from akgnn.training.arguments import check_arguments, outputs_checked
 from akgnn.training.calibration import UNCALIBRATED, Calibration, calibration_of
 from akgnn.training.callbacks import Callback, Epoch, notify
@@ -25,6 +26,7 @@ from akgnn.training.state import Snapshot, Stopwatch, TrainingState, copied
 from akgnn.training.strategies.supervised import (
     Strategy,
     Supervised,
+    scores_at,
     takes_labels,
     with_class_weight,
 )
@@ -185,7 +187,7 @@ def check_stopping(settings: TrainSettings, data: NodeData) -> None:
             f"{stop_on} needs two classes, but the data have {data.num_classes}; "
             "stop on loss or accuracy."
         )
-    y = data.y[data.split.val]
+    y = everywhere(data.y[data.split.val], data.split.val)
     if metric.by_epoch == "two classes" and y.unique().numel() < 2:
         raise SettingsError(f"{stop_on} needs validation nodes of both classes.")
 
@@ -241,20 +243,29 @@ def take_steps(
 def _measure(model: nn.Module, data: NodeData, metrics: Sequence[str]) -> dict[str, Any]:
     """A row of the history, from training and validation nodes; test nodes are not looked at."""
     model.eval()
-    logits = model(data.x, data.graph)
     row: dict[str, Any] = {"lambda_max": _lambda_max(model)}
     if isinstance(model, AdaptiveNetwork):
         row["neighbour_share"] = model.neighbour_share(data.graph).view(-1).tolist()
-    train, seen = data.split.train, logits
-    if data.has_label_inputs:
-        # Half of them tell enough.
-        train = train[::2]
-        seen = model(data.x_hiding(train), data.graph)
-    for part, scores_of, nodes in (("train", seen, train), ("val", logits, data.split.val)):
-        scores, y = scores_of[nodes], data.y[nodes]
+    for part, nodes, scores in _labelled_scores(model, data):
+        scores, y = everywhere(scores, nodes), everywhere(data.y[nodes], nodes)
         row[f"{part}_loss"] = float(cross_entropy(scores, y))
         row[f"{part}_accuracy"] = accuracy(scores.argmax(1), y)
     return row | other_scores(metrics, scores, y)
+
+
+def _labelled_scores(model: nn.Module, data: NodeData) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """Nodes that train and validate, with their class scores, none of which saw its own label."""
+    train, val = data.split.train, data.split.val
+    if data.has_label_inputs:
+        # Half of them tell enough.
+        train = train[::2]
+        yield "train", train, scores_at(model, data.x_hiding(train), data.graph, train)
+        yield "val", val, scores_at(model, data.x, data.graph, val)
+        return
+    seen = data.split.seen
+    scores = scores_at(model, data.x, data.graph, seen.nodes)
+    yield "train", train, scores[seen.train]
+    yield "val", val, scores[seen.val]
 
 
 def other_scores(metrics: Sequence[str], logits: Tensor, y: Tensor) -> dict[str, float]:
@@ -280,7 +291,11 @@ def result_of(state: TrainingState, data: NodeData) -> FitResult:
         history = history.of_restart(number)
     share = history.neighbour_share
     model.eval()
-    scores, calibration = scores_of(model(data.x, data.graph), data)
+    # In one pass: test and validation nodes are different ones.
+    nodes, order = torch.cat([data.split.test, data.split.val]).sort()
+    logits = torch.empty_like(shown := scores_at(model, data.x, data.graph, nodes))
+    test, val = logits.index_copy_(0, order, shown).tensor_split([len(data.split.test)])
+    scores, calibration = scores_of({"test": test, "val": val}, data)
     # As training saw them, to the last digit.
     measured = ("val_accuracy", "val_loss", "train_accuracy")
     scores |= {name: history.column(name)[best_epoch] for name in measured}
@@ -298,25 +313,28 @@ def result_of(state: TrainingState, data: NodeData) -> FitResult:
     )
 
 
-def scores_of(logits: Tensor, data: NodeData) -> tuple[dict[str, float], Calibration]:
-    """Every metric of the test and validation nodes, and what calibrates them."""
-    calibration = _calibration(logits, data)
-    calibrated = calibration.scaled(logits)
+def scores_of(logits: Mapping[str, Tensor], data: NodeData) -> tuple[dict[str, float], Calibration]:
+    """Every metric of the test and validation nodes, and what calibrates them.
+
+    Args:
+        logits: Class scores of the nodes of each, under `test` and `val`.
+        data: Their labels.
+    """
+    split = {part: getattr(data.split, part) for part in ("test", "val")}
+    shown = {part: everywhere(logits[part], nodes) for part, nodes in split.items()}
+    y = {part: everywhere(data.y[nodes], nodes) for part, nodes in split.items()}
+    # Where validation nodes are nodes of training too, they cannot tell.
+    is_trained = everywhere(torch.isin(split["val"], data.split.train), split["val"])
+    is_held_out = not bool(is_trained.any())
+    calibration = calibration_of(shown["val"], y["val"]) if is_held_out else UNCALIBRATED
     scores = {
         f"{part}_{name}": metric.function(
-            (calibrated if metric.of_probabilities else logits)[nodes], data.y[nodes]
+            calibration.scaled(shown[part]) if metric.of_probabilities else shown[part], y[part]
         )
-        for part, nodes in (("test", data.split.test), ("val", data.split.val))
+        for part in split
         for name, metric in METRICS.items()
     }
     return scores, calibration
-
-
-def _calibration(logits: Tensor, data: NodeData) -> Calibration:
-    """What validation nodes ask for; nothing where those are nodes of training too."""
-    nodes = data.split.val
-    is_held_out = not bool(torch.isin(nodes, data.split.train).any())
-    return calibration_of(logits[nodes], data.y[nodes]) if is_held_out else UNCALIBRATED
 
 
 def _lambda_max(model: nn.Module) -> list[float]:

@@ -32,10 +32,16 @@ def cross_entropy(logits: Tensor, y: Tensor, class_weight: Tensor | None = None)
     logits = logits.float() if logits.element_size() < 4 else logits
     if logits.dim() == 2 and class_weight is None:
         return F.cross_entropy(logits, y)
+    return cross_entropies(logits, y, class_weight).mean(-1)
+
+
+def cross_entropies(logits: Tensor, y: Tensor, class_weight: Tensor | None = None) -> Tensor:
+    """As `cross_entropy`, for each node."""
+    logits = logits.float() if logits.element_size() < 4 else logits
     number = 1 if logits.dim() == 2 else len(logits)
     weight = None if class_weight is None else class_weight.to(logits.dtype)
     losses = F.cross_entropy(logits.flatten(0, -2), y.repeat(number), weight, reduction="none")
-    return losses.view(logits.shape[:-1]).mean(-1)
+    return losses.view(logits.shape[:-1])
 
 
 def accuracy(predicted: Tensor, y: Tensor) -> float:

@@ -20,7 +20,7 @@ from akgnn.training.metrics import cross_entropy, metrics_by_epoch
 from akgnn.training.optimizer import phi_penalty
 from akgnn.training.result import FitResult
 from akgnn.training.state import Snapshot, Stopwatch, TrainingState
-from akgnn.training.strategies.supervised import Strategy, with_class_weight
+from akgnn.training.strategies.supervised import Strategy, scores_at, with_class_weight
 
 Outcome = FitResult | DivergedError
 AfterRun = Callable[[int, Outcome], None]
@@ -266,7 +266,8 @@ class StackedTrainer:
 def measure_replicas(model: nn.Module, data: NodeData) -> tuple[Tensor, dict[str, Tensor]]:
     """The scores of the validation nodes, and columns of the history, one row for each replica."""
     model.eval()
-    logits: Tensor = model(data.x, data.graph)
+    seen = data.split.seen
+    logits = scores_at(model, data.x, data.graph, seen.nodes)
     values = getattr(model, "lambda_max", None)
     lambda_max = (
         values.flatten(1) if isinstance(values, Tensor) else logits.new_empty(len(logits), 0)
@@ -274,8 +275,9 @@ def measure_replicas(model: nn.Module, data: NodeData) -> tuple[Tensor, dict[str
     columns: dict[str, Tensor] = {"lambda_max": lambda_max}
     if isinstance(model, AdaptiveNetwork):
         columns["neighbour_share"] = model.neighbour_share(data.graph).flatten(1)
-    for part, nodes in (("train", data.split.train), ("val", data.split.val)):
-        scores, y = logits[:, nodes], data.y[nodes]
+    sides = (("train", data.split.train, seen.train), ("val", data.split.val, seen.val))
+    for part, nodes, position in sides:
+        scores, y = logits.index_select(1, position), data.y[nodes]
         columns[f"{part}_loss"] = cross_entropy(scores, y)
         hits = (scores.argmax(-1) == y).sum(-1)
         # Without nodes the loss is NaN, and ends the run before this counts.

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from akgnn.data.node_data import NodeData
 from akgnn.hashing import Key
 from akgnn.layers.dropout import DropoutKey
+from akgnn.ops.divided import node_mean, node_sum
 from akgnn.ops.dropout import Noise
 from akgnn.settings import Settings, count, non_negative, positive, whole
 from akgnn.training.strategies.kernel_loss import held, kernel_loss, learning_phi
@@ -116,10 +117,11 @@ def inconsistency(logits: Tensor, settings: ConsistencySettings) -> Tensor:
     else:
         distances = -(target * logits.log_softmax(-1)).sum(-1)
     if not settings.confidence:
-        return distances.mean((0, -1))
+        return node_mean(distances.mean(0))
     # Weights in place of a selection, whose size a GPU would have to tell.
     counts = mean.amax(-1) > settings.confidence / mean.size(-1)
-    return (distances.mean(0) * counts).sum(-1) / counts.sum(-1).clamp_min(1)
+    total = node_sum(distances.mean(0) * counts)
+    return total / node_sum(counts.to(total.dtype)).clamp_min(1)
 
 
 def sharpened(p: Tensor, temperature: float) -> Tensor:

@@ -10,7 +10,7 @@ from akgnn.layers.dropout import DropoutKey
 from akgnn.ops.dropout import Noise
 from akgnn.ops.sampling import sample_edges
 from akgnn.settings import Settings, positive
-from akgnn.training.strategies.supervised import training_loss
+from akgnn.training.strategies.supervised import loss_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,4 +38,4 @@ class DropEdge:
         graph = sample_edges(
             data.graph, min(self.settings.keep, 1.0), noise.key(DropoutKey.DROP_EDGE)
         )
-        yield training_loss(model(data.x, graph, noise), data)
+        yield loss_of(model, data, graph, noise)

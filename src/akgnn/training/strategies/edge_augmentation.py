@@ -20,7 +20,7 @@ from akgnn.ops.dropout import Noise
 from akgnn.ops.pairs import AllPairs, ListedPairs, Matrix, Pairs
 from akgnn.ops.sampling import straight_through_bernoulli
 from akgnn.settings import Settings, non_negative, positive, share, whole
-from akgnn.training.strategies.supervised import training_loss
+from akgnn.training.strategies.supervised import loss_of, training_loss
 
 # Instead of a maximum of 0, where the edge predictor gives nothing but zeros.
 _SMALLEST = 1e-12
@@ -88,7 +88,7 @@ class EdgeAugmentation:
         for step in range(self.settings.class_epochs):
             # Other masks in every step of the epoch.
             own = Noise(noise.key(DropoutKey.PRETRAINING + step), noise.step)
-            yield training_loss(model(data.x, data.graph, own), data)
+            yield loss_of(model, data, data.graph, own)
 
     def _joint(self, model: GAugO, data: NodeData, pairs: Pairs, noise: Noise) -> Tensor:
         settings = self.settings

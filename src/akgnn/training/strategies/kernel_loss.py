@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from torch import Tensor, nn
 
 from akgnn.data.node_data import NodeData
-from akgnn.training.strategies.supervised import training_loss
+from akgnn.training.strategies.supervised import loss_of
 
 
 def learning_phi(model: nn.Module) -> list[nn.Parameter]:
@@ -36,6 +36,6 @@ def kernel_loss(model: nn.Module, data: NodeData) -> Tensor:
     others = [p for p in model.parameters() if p.requires_grad and id(p) not in phi]
     model.eval()
     with held(others):
-        logits = model(data.x, data.graph)
+        loss = loss_of(model, data, data.graph)
     model.train()
-    return training_loss(logits, data)
+    return loss

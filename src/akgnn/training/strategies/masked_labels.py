@@ -10,7 +10,7 @@ from akgnn.data.node_data import NodeData
 from akgnn.layers.dropout import DropoutKey
 from akgnn.ops.dropout import Noise, kept_nodes
 from akgnn.settings import Settings, rate
-from akgnn.training.metrics import cross_entropy
+from akgnn.training.strategies.supervised import loss_at, scores_at
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,5 +44,5 @@ class MaskedLabels:
         shown = kept_nodes(data.graph.num_nodes, self.settings.hidden, key, train.device)[train]
         # Of one node or two it may be that none is drawn.
         nodes = train if bool(shown.all()) else train[~shown]
-        logits = model(data.x_hiding(nodes), data.graph, noise)
-        yield cross_entropy(logits[nodes], data.y[nodes], data.class_weight)
+        scores = scores_at(model, data.x_hiding(nodes), data.graph, nodes, noise)
+        yield loss_at(scores, data, nodes)

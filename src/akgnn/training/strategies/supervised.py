@@ -2,15 +2,19 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, cast
 
 import torch
 from torch import Tensor, nn
 
+from akgnn.csr import CSR
 from akgnn.data.node_data import NodeData
+from akgnn.graph import Graph
+from akgnn.ops.divided import node_mean
 from akgnn.ops.dropout import Noise
+from akgnn.ops.rows import at_nodes, current_division
 from akgnn.settings import Settings
-from akgnn.training.metrics import cross_entropy
+from akgnn.training.metrics import cross_entropies, cross_entropy
 
 
 class Strategy(Protocol):
@@ -41,7 +45,7 @@ class Supervised:
 
     def losses(self, model: nn.Module, data: NodeData, noise: Noise) -> Iterator[Tensor]:
         """One loss."""
-        yield training_loss(model(data.x, data.graph, noise), data)
+        yield loss_of(model, data, data.graph, noise)
 
 
 def takes_labels(strategy: Strategy) -> bool:
@@ -49,10 +53,44 @@ def takes_labels(strategy: Strategy) -> bool:
     return bool(getattr(strategy, "takes_labels", False))
 
 
-def training_loss(logits: Tensor, data: NodeData) -> Tensor:
-    """Cross-entropy of the training nodes, weighted by class; of several replicas one each."""
+def scores_at(
+    model: nn.Module, x: Tensor | CSR, graph: Graph, nodes: Tensor, noise: Noise | None = None
+) -> Tensor:
+    """Class scores of some nodes, shape (nodes, classes); of several replicas one such block each.
+
+    A model whose class says `takes_nodes = True` does not classify the others.
+    """
+    step = () if noise is None else (noise,)
+    if getattr(model, "takes_nodes", False):
+        scores: Tensor = model(x, graph, *step, nodes=nodes)
+        return scores
+    return cast(Tensor, model(x, graph, *step))[..., nodes, :]
+
+
+def loss_of(model: nn.Module, data: NodeData, graph: Graph, noise: Noise | None = None) -> Tensor:
+    """The training loss of a model on this graph, with no scores but those of training nodes."""
     nodes = data.split.train
-    return cross_entropy(logits[..., nodes, :], data.y[nodes], data.class_weight)
+    return loss_at(scores_at(model, data.x, graph, nodes, noise), data, nodes)
+
+
+def training_loss(logits: Tensor, data: NodeData) -> Tensor:
+    """Cross-entropy of the training nodes, weighted by class; of several replicas one each.
+
+    Args:
+        logits: Class scores of all nodes.
+        data: Their labels and the weights of the classes.
+    """
+    nodes = data.split.train
+    return loss_at(logits[..., nodes, :], data, nodes)
+
+
+def loss_at(scores: Tensor, data: NodeData, nodes: Tensor) -> Tensor:
+    """As `training_loss`, of any nodes, whose scores are given."""
+    y, weight = data.y[nodes], data.class_weight
+    if current_division() is None:
+        return cross_entropy(scores, y, weight)
+    with at_nodes(nodes):
+        return node_mean(cross_entropies(scores, y, weight))
 
 
 def with_class_weight(data: NodeData, kind: Literal["none", "balanced"]) -> NodeData:
@@ -68,7 +106,11 @@ def balanced_weight(y: Tensor, num_classes: int) -> Tensor:
 
     Only classes that occur are counted, and others weigh 0: the weights of all nodes have mean 1.
     """
-    counts = torch.bincount(y, minlength=num_classes)
+    return weight_of_counts(torch.bincount(y, minlength=num_classes))
+
+
+def weight_of_counts(counts: Tensor) -> Tensor:
+    """As `balanced_weight`, from the number of nodes of each class."""
     occurring = int((counts > 0).sum())
-    weight = y.numel() / (occurring * counts.clamp_min(1).double())
+    weight = int(counts.sum()) / (occurring * counts.clamp_min(1).double())
     return torch.where(counts > 0, weight, 0).float()

@@ -1,0 +1,102 @@
+"""Which nodes the rows of a signal are, and how sums over nodes are made.
+
+Usually row i is node i, and a sum over nodes is torch's own. Two contexts change that for all ops
+inside of them: `at_nodes`, where signals have the rows of some nodes alone, and `divided`, where
+they have those of a few parts of the graph, and other processes may have the rest.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Protocol
+
+from torch import Tensor
+
+
+class Division(Protocol):
+    """Rows in parts, some of which other processes may hold.
+
+    **A part is the unit of every sum over nodes.** Each has a sum of its own, and these are added
+    up in one order, whoever holds them. So the number of processes changes no bit.
+    """
+
+    @property
+    def blocks(self) -> Sequence[slice]:
+        """The rows of each part that is here, in the order of the parts."""
+        ...
+
+    def total(self, sums: Tensor) -> Tensor:
+        """The sum over all parts of all processes; `sums` has a row for each part that is here."""
+        ...
+
+    def gathered(self, rows: Tensor) -> Tensor:
+        """The rows of all processes, in the order of the parts."""
+        ...
+
+    def selected(self, rows: Tensor) -> "Division":
+        """The division of some rows, given by their numbers, which rise."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What the rows of signals are.
+
+    Attributes:
+        ids: The number of each row's node in the whole graph, which masks follow.
+        division: How sums over nodes are made; None for torch's own.
+    """
+
+    ids: Tensor
+    division: Division | None = None
+
+
+_ROWS: ContextVar[Rows | None] = ContextVar("rows", default=None)
+
+
+def row_ids() -> Tensor | None:
+    """The number of each row's node in the whole graph; None where row i is node i."""
+    rows = _ROWS.get()
+    return None if rows is None else rows.ids
+
+
+def current_division() -> Division | None:
+    """How sums over nodes are made; None for torch's own."""
+    rows = _ROWS.get()
+    return None if rows is None else rows.division
+
+
+@contextmanager
+def divided(ids: Tensor, division: Division) -> Iterator[None]:
+    """Inside, rows are those of some parts of the graph."""
+    with _rows(Rows(ids, division)):
+        yield
+
+
+@contextmanager
+def at_nodes(nodes: Tensor) -> Iterator[None]:
+    """Inside, signals have the rows of these nodes alone, given by the numbers they had before."""
+    before = _ROWS.get()
+    if before is None:
+        here = Rows(nodes)
+    else:
+        division = before.division
+        here = Rows(before.ids[nodes], None if division is None else division.selected(nodes))
+    with _rows(here):
+        yield
+
+
+@contextmanager
+def _rows(rows: Rows) -> Iterator[None]:
+    token = _ROWS.set(rows)
+    try:
+        yield
+    finally:
+        _ROWS.reset(token)
+
+
+def everywhere(rows: Tensor, nodes: Tensor) -> Tensor:
+    """The rows of `nodes`, given, with those that other processes have of theirs."""
+    division = current_division()
+    return rows if division is None else division.selected(nodes).gathered(rows)

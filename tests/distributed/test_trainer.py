@@ -1,0 +1,220 @@
+"""Training in parts: against the whole graph, and bit for bit over processes."""
+
+import hashlib
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import Tensor, nn
+
+from akgnn.csr import CSR
+from akgnn.data.node_data import NodeData
+from akgnn.distributed.group import Group
+from akgnn.distributed.parts import MemoryParts, cut_in_memory
+from akgnn.distributed.trainer import OwnRows, fit_parts, own_rows
+from akgnn.errors import SettingsError
+from akgnn.models.adaptive_network import AKGNNSettings
+from akgnn.models.registry import build_model
+from akgnn.ops.dropout import Noise
+from akgnn.training.fit import fit
+from akgnn.training.result import FitResult
+from akgnn.training.settings import TrainSettings
+from akgnn.training.strategies.consistency import Consistency, ConsistencySettings
+from akgnn.training.strategies.supervised import Strategy, Supervised, loss_of
+from parts_data import KINDS, small_data, some_owner
+
+NUM_PARTS = 7
+MODELS = {
+    "paper": {},
+    "signed": {"kernel": "signed", "readout": "mean", "classifier_layers": 2},
+    "groups": {"groups": 4, "normalisation": "row"},
+    "matrices": {"share_weights": False, "readout": "concat"},
+    "deep, batch": {"order": "blocks", "norm": "batch"},
+    "deep, layer": {"order": "blocks", "norm": "layer", "groups": 2},
+    "propagation first": {"order": "propagate-first", "batch_norm": True, "node_dropout": 0.3},
+}
+
+
+class Threads(Group):
+    """Processes that are threads of one: all meet before any of them goes on."""
+
+    class Table:
+        def __init__(self, size: int) -> None:
+            self.size, self.values = size, [None] * size
+            self.barrier = threading.Barrier(size, timeout=20)
+
+    def __init__(self, table: "Threads.Table", rank: int) -> None:
+        self.table, self.rank, self.size = table, rank, table.size
+        self._group = object()
+
+    def everyone(self, value: object) -> list:
+        self.table.values[self.rank] = value
+        self.table.barrier.wait()
+        values = list(self.table.values)
+        self.table.barrier.wait()
+        return values
+
+    def gather(self, tensor: Tensor) -> list[Tensor]:
+        return [each.clone() for each in self.everyone(tensor)]
+
+    def exchange(
+        self, out: Tensor, rows: Tensor, received: Sequence[int], sent: Sequence[int]
+    ) -> None:
+        parts = self.everyone(rows.split(list(sent)))
+        mine = [each[self.rank] for each in parts]
+        assert [len(part) for part in mine] == list(received)
+        out.copy_(torch.cat(mine))
+
+
+def on_threads(size: int, work: Callable[[Group], object]) -> list:
+    """What each of so many threads comes to."""
+    table, results, troubles = Threads.Table(size), [None] * size, []
+
+    def begin(rank: int) -> None:
+        try:
+            results[rank] = work(Group() if size == 1 else Threads(table, rank))
+        except Exception as error:
+            troubles.append(error)
+            table.barrier.abort()
+
+    threads = [threading.Thread(target=begin, args=(rank,)) for rank in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if troubles:
+        raise troubles[0]
+    return results
+
+
+def model_for(data: NodeData, **settings: object) -> nn.Module:
+    made = AKGNNSettings().updated({"hidden_channels": 8, "num_layers": 2, **settings})
+    return build_model("akgnn", made, data.num_features, data.num_classes, seed=3)
+
+
+def digest(model: nn.Module) -> str:
+    arrays = (tensor.detach().numpy().tobytes() for tensor in model.state_dict().values())
+    return hashlib.sha256(b"".join(arrays)).hexdigest()
+
+
+def in_float64(data: NodeData) -> NodeData:
+    x = data.x
+    if isinstance(x, CSR):
+        value = torch.ones(x.num_entries) if x.value is None else x.value
+        return replace(data, x=CSR(x.pattern, value.double()))
+    return replace(data, x=x.double())
+
+
+def parts_of(data: NodeData) -> MemoryParts:
+    return cut_in_memory(data, some_owner(data.graph.num_nodes, NUM_PARTS))
+
+
+def gradients(model: nn.Module, data: NodeData, rows: OwnRows | None) -> dict[str, Tensor]:
+    model.train()
+    with nullcontext() if rows is None else rows.active():
+        loss = loss_of(model, data, data.graph, Noise(5, 2))
+        loss.backward()
+    found = {name: tensor.grad for name, tensor in model.named_parameters()}
+    return {"loss": loss.detach()} | {n: grad for n, grad in found.items() if grad is not None}
+
+
+def gap(found: Tensor, expected: Tensor) -> float:
+    return float((found - expected).abs().max() / expected.abs().max().clamp_min(1e-2))
+
+
+def fits(kind: str, settings: dict[str, object]) -> dict[str, object]:
+    """The settings in a form that takes the graph."""
+    is_sym = settings.get("normalisation", "sym") == "sym"
+    return settings | {"normalisation": "directed"} if "directed" in kind and is_sym else settings
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_are_those_of_the_whole_graph(kind: str, name: str):
+    data = in_float64(small_data(kind))
+    settings = fits(kind, MODELS[name])
+    if settings.get("groups", 1) != 1 and settings.get("normalisation") == "directed":
+        settings = settings | {"groups": 1}
+    expected = gradients(model_for(data, **settings).double(), data, None)
+
+    def work(group: Group) -> dict[str, Tensor]:
+        rows = own_rows(parts_of(data), group)
+        return gradients(model_for(data, **settings).double(), rows.data, rows)
+
+    for found in (*on_threads(1, work), *on_threads(3, work)):
+        assert found.keys() == expected.keys()
+        assert max(gap(found[name], expected[name]) for name in expected) < 1e-13
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_number_of_processes_changes_no_bit(name: str):
+    data = small_data("dense")
+    strategy: Strategy = Supervised()
+    if name == "propagation first":
+        strategy = Consistency(ConsistencySettings(passes=2, confidence=1.2, warm_up=3))
+
+    def work(group: Group) -> tuple[str, object]:
+        model = model_for(data, **MODELS[name])
+        settings = TrainSettings(epochs=6, patience=4, several_starts=name == "signed")
+        rows = own_rows(parts_of(data), group)
+        result = fit_parts(model, rows, settings, strategy=strategy)
+        return digest(model), (result.scores, result.history)
+
+    (alone,) = on_threads(1, work)
+    for size in (2, 3, 5):
+        assert on_threads(size, work) == [alone] * size
+
+
+def test_training_in_parts_ends_where_the_whole_graph_does():
+    data = in_float64(small_data("dense"))
+    settings = TrainSettings(epochs=10, class_weight="balanced")
+    model = model_for(data).double()
+    whole = fit(model, data, settings)
+
+    def work(group: Group) -> tuple[nn.Module, FitResult]:
+        divided = model_for(data).double()
+        return divided, fit_parts(divided, own_rows(parts_of(data), group), settings)
+
+    for divided, result in on_threads(2, work):
+        assert result.scores == pytest.approx(whole.scores, rel=1e-9)
+        for name, tensor in model.state_dict().items():
+            torch.testing.assert_close(divided.state_dict()[name], tensor, rtol=1e-9, atol=1e-12)
+
+
+def train_by_gloo(rank: int, size: int, folder: str) -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group(
+        "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size
+    )
+    data = small_data("sparse")
+    model = model_for(data)
+    fit_parts(model, own_rows(parts_of(data), Group(dist.group.WORLD)), TrainSettings(epochs=5))
+    Path(folder, f"rank-{rank}").write_text(digest(model))
+    dist.destroy_process_group()
+
+
+def test_processes_that_talk_by_gloo_end_in_the_bits_of_one(tmp_path: Path):
+    data = small_data("sparse")
+    model = model_for(data)
+    fit_parts(model, own_rows(parts_of(data), Group()), TrainSettings(epochs=5))
+    mp.spawn(train_by_gloo, (2, str(tmp_path)), nprocs=2)
+    assert [tmp_path.joinpath(f"rank-{rank}").read_text() for rank in (0, 1)] == [digest(model)] * 2
+
+
+def test_more_processes_than_parts_are_refused():
+    group = Group()
+    group.size = NUM_PARTS + 1
+    with pytest.raises(SettingsError, match="8 processes cannot share 7 parts"):
+        own_rows(parts_of(small_data("dense")), group)
+
+
+def test_a_model_that_sums_over_nodes_by_itself_is_refused():
+    data = small_data("dense")
+    with pytest.raises(SettingsError, match="HopAKGNN cannot be trained on parts"):
+        fit_parts(model_for(data, order="hops"), own_rows(parts_of(data), Group()))
