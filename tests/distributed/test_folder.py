@@ -12,8 +12,9 @@ import torch
 from akgnn.arrays import describe
 from akgnn.codec import to_json
 from akgnn.data.catalogue import load_dataset
-from akgnn.distributed.folder import MANIFEST, FolderParts, manifest_text, open_parts
+from akgnn.distributed.folder import FolderParts, open_parts
 from akgnn.distributed.group import Group
+from akgnn.distributed.manifest import MANIFEST, manifest_text
 from akgnn.distributed.parts import cut_in_memory
 from akgnn.distributed.trainer import fit_parts, own_rows
 from akgnn.distributed.write import write_parts
