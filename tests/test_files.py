@@ -10,19 +10,23 @@ from pathlib import Path
 
 import pytest
 
+from akgnn import files
 from akgnn.errors import CheckpointError, DataError, RunFolderError, SettingsError
 from akgnn.files import (
     as_path,
+    check_new,
     exists,
     file_sha256,
     folder_lock,
     is_left_over,
     json_text,
     make_folder,
+    new_folder,
     parse_json,
     read_file,
     read_json,
     replacing,
+    scratch_folder,
     without_nan,
     write_file,
 )
@@ -264,3 +268,36 @@ def test_paths_are_text_or_paths(tmp_path):
     for wrong in (None, 3):
         with pytest.raises(SettingsError, match="The folder is given as text or a Path, got"):
             as_path("The folder", wrong)
+
+
+def test_a_new_folder_appears_whole_or_not_at_all(tmp_path):
+    out = tmp_path / "deep" / "out"
+    with new_folder(out) as inside:
+        (inside / "a").write_text("x")
+        assert not out.exists()
+    assert [path.name for path in out.iterdir()] == ["a"]
+    with pytest.raises(RunFolderError, match="Cannot write"), new_folder(tmp_path / "b") as inside:
+        (inside / "nothing" / "a").write_text("x")
+    assert [path.name for path in tmp_path.iterdir()] == ["deep"]
+
+
+def test_what_is_there_is_no_new_folder(tmp_path):
+    (tmp_path / "link").symlink_to("nowhere")
+    for name in (".", "link"):
+        with pytest.raises(RunFolderError, match="is there already; name a new folder"):
+            check_new(tmp_path / name)
+    with pytest.raises(RunFolderError, match="zero bytes"):
+        check_new(tmp_path / "a\0b")
+    with pytest.raises(RunFolderError, match="is there already"), new_folder(tmp_path / "late"):
+        # Somebody was quicker.
+        (tmp_path / "late").mkdir()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["late", "link"]
+
+
+def test_a_scratch_folder_is_gone_afterwards_and_those_of_the_dead_too(tmp_path):
+    left = tmp_path / f".tmp-{files._MACHINE}-{2**22 + 1}-0"
+    (left / "inside").mkdir(parents=True)
+    with scratch_folder(tmp_path) as folder:
+        (folder / "a").write_text("x")
+        assert not left.exists()
+    assert list(tmp_path.iterdir()) == []

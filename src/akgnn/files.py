@@ -90,11 +90,11 @@ def new_folder(folder: Path) -> Iterator[Path]:
     Raises:
         RunFolderError: There is something of that name, or the folder cannot be written.
     """
-    _check_new(folder)
+    check_new(folder)
     with scratch_folder(folder.parent) as temporary:
         try:
             yield temporary
-            _check_new(folder)
+            check_new(folder)
             temporary.rename(folder)
         except OSError as error:
             if isinstance(error, AkgnnError):
@@ -123,11 +123,16 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
             _remove(scratch)
 
 
-def _check_new(folder: Path) -> None:
+def check_new(folder: Path) -> None:
+    """Refuse a folder that cannot be a new one.
+
+    Raises:
+        RunFolderError: There is something of that name, or no such name can be.
+    """
     if "\0" in str(folder):
         raise RunFolderError(f"Cannot write {str(folder)!r}: a name holds no zero bytes.")
     if exists(folder) or folder.is_symlink():
-        raise RunFolderError(f"{folder} is there already; name a new folder.")
+        raise RunFolderError(f"{folder} is there already; name a new folder with `out`.")
 
 
 def _check_replaceable(file: Path) -> None:

@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from akgnn.distributed.costs import Share, Survey, process_bounds
+from akgnn.distributed.costs import Share, Survey
+from akgnn.distributed.division import spans_of
 from akgnn.distributed.parts import MemoryParts, cut_in_memory
 from akgnn.graph import Graph
 from parts_data import small_data, some_owner
@@ -32,8 +33,7 @@ def test_halos_are_those_of_the_process_that_needs_most(kind: str, num_parts: in
     costs = surveyed(parts).costs("x")
     assert [share.processes for share in costs.shares] == [1, 2, 4, 8][: len(costs.shares)]
     for share in costs.shares:
-        bounds = process_bounds(num_parts, share.processes)
-        groups = [range(bounds[i], bounds[i + 1]) for i in range(share.processes)]
+        groups = [range(*span) for span in spans_of(num_parts, share.processes)]
         assert share.halo == max(halo(parts, group) for group in groups)
         assert share.transpose_halo == max(halo(parts, group, transpose=True) for group in groups)
     assert costs.shares[0].halo == 0
@@ -45,8 +45,7 @@ def test_more_parts_than_bits_of_a_word_are_told_apart():
     parts = cut_in_memory(data, torch.arange(80))
     costs = surveyed(parts).costs("x")
     assert costs.shares[-1].processes == 64
-    bounds = process_bounds(80, 64)
-    groups = [range(bounds[i], bounds[i + 1]) for i in range(64)]
+    groups = [range(*span) for span in spans_of(80, 64)]
     assert costs.shares[-1].halo == max(halo(parts, group) for group in groups)
     assert costs.largest_halo == max(halo(parts, range(i, i + 1)) for i in range(80))
 
@@ -93,8 +92,7 @@ def test_the_parts_of_processes_are_those_of_64_groups(num_parts: int):
     parts = cut_in_memory(data, owner)
     costs = surveyed(parts).costs("x")
     for share in costs.shares:
-        bounds = process_bounds(num_parts, share.processes)
-        groups = [range(bounds[i], bounds[i + 1]) for i in range(share.processes)]
+        groups = [range(*span) for span in spans_of(num_parts, share.processes)]
         assert share.halo == max(halo(parts, group) for group in groups)
     assert costs.shares[-1].processes <= num_parts < 2 * costs.shares[-1].processes or (
         costs.shares[-1].processes == 64

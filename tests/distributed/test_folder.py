@@ -12,10 +12,16 @@ import torch
 from akgnn.arrays import describe
 from akgnn.codec import to_json
 from akgnn.data.catalogue import load_dataset
-from akgnn.distributed.folder import MANIFEST, FolderParts, manifest_text, open_parts
+from akgnn.distributed.folder import FolderParts, open_parts
+from akgnn.distributed.group import Group
+from akgnn.distributed.manifest import MANIFEST, manifest_text
 from akgnn.distributed.parts import cut_in_memory
+from akgnn.distributed.trainer import fit_parts, own_rows
 from akgnn.distributed.write import write_parts
 from akgnn.errors import AkgnnError, DataError, RunFolderError
+from akgnn.models.adaptive_network import AKGNNSettings
+from akgnn.models.registry import build_model
+from akgnn.training.settings import TrainSettings
 from parts_data import KINDS, assert_same_part, small_data, some_owner
 
 
@@ -322,3 +328,22 @@ def test_a_name_that_cannot_be_printed_is_escaped(tmp_path: Path):
     data = replace(small_data("dense"), name="a\x1b[2J\nb", source={"file": "x\ty"})
     write_parts(tmp_path / "parts", data, some_owner(40), cut="x")
     assert open_parts(tmp_path / "parts").facts.name.isprintable()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("num_parts", [1, 4])
+def test_training_on_a_folder_ends_in_the_bits_of_training_in_memory(
+    kind: str, num_parts: int, tmp_path: Path
+):
+    data = small_data(kind)
+    owner = some_owner(40) if num_parts > 1 else torch.zeros(40, dtype=torch.int64)
+    write_parts(tmp_path / "parts", data, owner, cut="x")
+    before = {file: file.read_bytes() for file in files_of(tmp_path / "parts")}
+    weights = []
+    for parts in (cut_in_memory(data, owner), open_parts(tmp_path / "parts")):
+        settings = AKGNNSettings(hidden_channels=8, num_layers=2, normalisation="row")
+        model = build_model("akgnn", settings, data.num_features, data.num_classes, seed=0)
+        fit_parts(model, own_rows(parts, Group()), TrainSettings(epochs=4))
+        weights.append(list(model.parameters()))
+    assert all(torch.equal(one, other) for one, other in zip(*weights, strict=True))
+    assert {file: file.read_bytes() for file in files_of(tmp_path / "parts")} == before

@@ -13,8 +13,8 @@ from akgnn.cli.help import DATA, OUTPUT, TABLES
 from akgnn.cli.progress import Lines
 from akgnn.cli.show import print_json, print_pairs, print_table
 from akgnn.cli.terminal import complain, say
-from akgnn.errors import RunFolderError, SettingsError
-from akgnn.files import scratch_folder
+from akgnn.errors import SettingsError
+from akgnn.files import check_new, scratch_folder
 
 if TYPE_CHECKING:
     from akgnn.data.node_data import NodeData
@@ -100,8 +100,8 @@ def partition(
     check_num_parts(parts)
     options.check_range("--num-layers", num_layers, 1, 10_000)
     options.check_range("--hidden-channels", hidden_channels, 1, 1_000_000)
-    if out is not None and (out.exists() or out.is_symlink()):
-        raise RunFolderError(f"{out} is there already; name a new folder with --out.")
+    if out is not None:
+        check_new(out)
     _check_cut(cut)
     run, tables = options.given(context)
     if arrays is not None and (tables or dataset):

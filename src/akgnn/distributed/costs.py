@@ -3,14 +3,13 @@
 The halo of some rows is the nodes beside them: those of other parts whose values are needed.
 """
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import torch
 from torch import Tensor
 
+from akgnn.distributed.division import spans_of
 from akgnn.distributed.parts import Part
 from akgnn.hashing import signed
 
@@ -93,7 +92,7 @@ class Survey:
         self._parts: list[tuple[int, int, int]] = []
         self._largest_halo = 0
         self._num_groups = 1 << min(self.num_parts, _MOST_PROCESSES).bit_length() - 1
-        self._bounds = process_bounds(self.num_parts, self._num_groups)
+        self._groups = spans_of(self.num_parts, self._num_groups)
         self._needed = torch.zeros(self._starts[-1], dtype=torch.int64)
         self._needed_back: Tensor | None = None
         self._entries = self._outside = 0
@@ -122,7 +121,8 @@ class Survey:
         self._entries += len(col)
         self._outside += int(is_outside.sum())
         halo = torch.unique(col[is_outside])
-        needed[halo.long()] |= signed(1 << bisect_right(self._bounds, index) - 1)
+        group = next(g for g, (_, stop) in enumerate(self._groups) if index < stop)
+        needed[halo.long()] |= signed(1 << group)
         self._largest_halo = max(self._largest_halo, len(halo))
 
     def costs(self, cut: str) -> CutCosts:
@@ -142,8 +142,7 @@ class Survey:
         )
 
     def _share(self, processes: int) -> Share:
-        bounds = process_bounds(self.num_parts, processes)
-        groups = [range(*pair) for pair in pairwise(bounds)]
+        groups = [range(*span) for span in spans_of(self.num_parts, processes)]
         nodes, edges, features = (
             max(sum(self._parts[p][n] for p in group) for group in groups) for n in range(3)
         )
@@ -155,15 +154,11 @@ class Survey:
         """The most nodes of other processes that one of them needs."""
         each, most = self._num_groups // processes, 0
         for first in range(0, self._num_groups, each):
-            low, high = (self._starts[self._bounds[group]] for group in (first, first + each))
+            low = self._starts[self._groups[first][0]]
+            high = self._starts[self._groups[first + each - 1][1]]
             is_needed = (needed & signed(((1 << each) - 1) << first)) != 0
             most = max(most, int(is_needed[:low].sum()) + int(is_needed[high:].sum()))
         return most
-
-
-def process_bounds(num_parts: int, processes: int) -> list[int]:
-    """Process i of several has the parts `bounds[i]` to `bounds[i + 1] - 1`."""
-    return [process * num_parts // processes for process in range(processes + 1)]
 
 
 def _feature_bytes(part: Part) -> int:

@@ -12,13 +12,12 @@ from akgnn.arrays import KINDS, write_array
 from akgnn.codec import to_json
 from akgnn.data.node_data import NodeData
 from akgnn.distributed.costs import CutCosts, Survey
-from akgnn.distributed.folder import (
+from akgnn.distributed.folder import FolderParts, part_folder
+from akgnn.distributed.manifest import (
     MANIFEST,
-    FolderParts,
     Manifest,
     PartFiles,
     manifest_text,
-    part_folder,
     read_manifest,
 )
 from akgnn.distributed.parts import arrays_of, content_of, facts_of, iterate_parts
