@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from akgnn.distributed.costs import process_bounds
 from akgnn.distributed.group import Group
 
 Span = tuple[int, int]
@@ -83,7 +82,8 @@ class PartDivision:
 
 def spans_of(num_parts: int, num_processes: int) -> list[Span]:
     """The parts of each process: as many in a row for each as can be."""
-    return list(pairwise(process_bounds(num_parts, num_processes)))
+    ends = [num_parts * rank // num_processes for rank in range(num_processes + 1)]
+    return list(pairwise(ends))
 
 
 def _halves(span: Span) -> tuple[Span, Span]:
