@@ -1,6 +1,3 @@
-import base64
-import zlib
-
 import numpy as np
 import pytest
 import torch
@@ -10,38 +7,15 @@ from akgnn.explain.nodes import neighbours_of
 from akgnn.graph import Graph
 from akgnn.layers.kernels import KERNELS, Kernel
 from akgnn.report import atlas as atlas_module
-from akgnn.report.atlas import atlas_of, pack, sample_of
+from akgnn.report.atlas import atlas_of, sample_of
 from akgnn.report.chain import chain_of, kind_of_kernel
 from akgnn.training.fit import predict_logits
+from report_data import read_arrays
 
 
 @pytest.fixture(scope="module")
 def data():
     return akgnn.load_dataset("csbm:num_nodes=100,degree=6")
-
-
-def unpacked(packed):
-    """The arrays as the script reads them."""
-    text, found, at = zlib.decompress(base64.b64decode(packed["text"]), -15), {}, 0
-    for name, kind, length in packed["arrays"]:
-        dtype = np.dtype(f"<{kind[0]}{int(kind[1:]) // 8}")
-        part = np.frombuffer(text, np.uint8, length * dtype.itemsize, at)
-        planes = part.reshape(dtype.itemsize, length).T
-        found[name] = np.ascontiguousarray(planes).view(dtype).reshape(-1)
-        at += length * dtype.itemsize
-    return found
-
-
-def test_packed_arrays_come_back():
-    arrays = {
-        "some": np.arange(6, dtype=np.uint16).reshape(2, 3),
-        "none": np.zeros(0, dtype=np.float32),
-        "signs": np.array([-1.5, 0.25], dtype=np.float32),
-    }
-    found = unpacked(pack(arrays))
-    assert {name: array.tolist() for name, array in found.items()} == {
-        name: array.reshape(-1).tolist() for name, array in arrays.items()
-    }
 
 
 def model(data, **settings):
@@ -132,7 +106,7 @@ def test_sample_keeps_the_classes_of_the_whole_graph(data, tmp_path, monkeypatch
     logits = predict_logits(run.model, whole)
     atlas = atlas_of(run, run.model, whole, logits, ())
     nodes, _ = sample_of(whole.graph, [])
-    arrays = unpacked(atlas.drawn["packed"])
+    arrays = read_arrays(atlas.drawn["arrays"], atlas.packed)
     predicted = run.predict(device="cpu").probability[nodes]
     assert atlas.total == 100
     assert atlas.why_fixed

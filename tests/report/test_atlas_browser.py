@@ -12,16 +12,19 @@ import torch
 import akgnn
 from akgnn.errors import AkgnnError
 from akgnn.explain.explanation import explain_node
+from akgnn.files import json_text
 from akgnn.layers.ak_conv import AKConv
 from akgnn.layers.kernels import KERNELS, Kernel, register_kernel
 from akgnn.report import atlas as atlas_module
 from akgnn.report import html
 from akgnn.report.atlas import atlas_of
+from akgnn.report.packing import deflated
 from akgnn.report.run_page import run_page
 from akgnn.runs.run import load_run
 from akgnn.training.calibration import Calibrated
 from akgnn.training.fit import predict_logits
 from akgnn.training.metrics import interval_words
+from browsing import until
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -55,14 +58,17 @@ def opened(browser, tmp_path, monkeypatch):
         monkeypatch.setattr(atlas_module, "layout_of", lambda *_: anywhere)
         atlas = atlas_of(run, model, data, predict_logits(model, data), ())
         section = html.environment().get_template("atlas.html").module.atlas_section(atlas)
-        drawn = html.json_for_html({"atlas": atlas.drawn})
+        drawn = json_text({"atlas": atlas.drawn}, compact=True).encode()
+        packed = "".join(
+            f'<script type="text/plain" id="packed-{name}">{deflated(content)}</script>'
+            for name, content in (("drawn", drawn), ("atlas", atlas.packed))
+        )
         scripts = "".join(f"<script>{html.asset(name)}</script>" for name in SCRIPTS)
         style = html.asset("page.css") + html.asset("atlas.css")
         file = tmp_path / f"atlas-{len(tabs)}.html"
         file.write_text(
             f'<!doctype html><meta charset="utf-8"><style>{style}</style><button id="theme">'
-            f'</button>{section}<script type="application/json" id="drawn">{drawn}</script>'
-            f"{scripts}",
+            f"</button>{section}{packed}{scripts}",
             encoding="utf-8",
         )
         tabs.append(browser.new_page())
@@ -81,15 +87,6 @@ def listen(tab, trouble):
     tab.on("console", lambda message: trouble.append(message.text))
     tab.on("pageerror", lambda error: trouble.append(str(error)))
     tab.on("dialog", lambda dialog: (trouble.append("a dialog"), dialog.dismiss()))
-
-
-def until(tab, statement):
-    """Wait until a statement holds; Playwright's own way needs `eval`, which the page forbids."""
-    for _ in range(100):
-        if tab.evaluate(statement):
-            return
-        tab.wait_for_timeout(100)
-    pytest.fail(f"It never held: {statement}")
 
 
 def trained(dataset, tmp_path, *, changes=MappingProxyType({}), **options):

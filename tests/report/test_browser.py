@@ -10,6 +10,7 @@ from akgnn.report import html
 from akgnn.report.experiments_page import experiments_page
 from akgnn.report.run_page import run_page
 from akgnn.report.tuning_page import tuning_page
+from browsing import until
 from report_data import some_search
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -71,7 +72,7 @@ class Tab:
         self.page.set_viewport_size({"width": width, "height": 800})
         self.page.emulate_media(color_scheme=scheme)
         self.page.goto(self.file.as_uri())
-        self.page.wait_for_function("document.querySelectorAll('.chart .main-svg').length > 0")
+        until(self.page, "document.querySelectorAll('.chart .main-svg').length > 0")
         return self.page
 
     def leave(self):
@@ -117,9 +118,10 @@ def unfold(page, which="details"):
     page.evaluate(
         "(which) => { for (const box of document.querySelectorAll(which)) box.open = true; }", which
     )
-    page.wait_for_function(
+    until(
+        page,
         "[...document.querySelectorAll('.chart')].every("
-        "(chart) => chart.closest('details:not([open])') || chart.querySelector('.main-svg'))"
+        "(chart) => chart.closest('details:not([open])') || chart.querySelector('.main-svg'))",
     )
 
 
@@ -386,7 +388,7 @@ def test_the_command_is_copied_or_selected(visit):
     assert page.evaluate("window.copied") == "akgnn train --config best.toml"
     page.evaluate(copying.format("throw new Error();"))
     page.get_by_role("button", name="Copied").click()
-    page.wait_for_function("String(getSelection()) === 'akgnn train --config best.toml'")
+    until(page, "String(getSelection()) === 'akgnn train --config best.toml'")
 
 
 def test_values_over_homophily_are_shown_on_hover(visit):
@@ -492,17 +494,17 @@ def test_what_is_folded_away_is_drawn_when_a_link_leads_there(visit):
     drawn = "!!document.querySelector('[data-figure=speed-curves] .main-svg')"
     assert not page.evaluate(drawn)
     page.locator("nav a", has_text="Speed").click()
-    page.wait_for_function(drawn)
+    until(page, drawn)
     assert page.locator("#speed").get_attribute("open") is not None
 
 
 def test_a_table_fades_where_it_goes_on(visit):
     page = visit("experiments", width=360)
     box = page.locator(".scroll", has=page.locator("#mine-1"))
-    page.wait_for_function("document.querySelector('#mine-1').parentElement.matches('.more-right')")
+    until(page, "document.querySelector('#mine-1').parentElement.matches('.more-right')")
     assert "more-left" not in box.get_attribute("class")
     box.evaluate("(box) => { box.scrollLeft = box.scrollWidth; }")
-    page.wait_for_function("document.querySelector('#mine-1').parentElement.matches('.more-left')")
+    until(page, "document.querySelector('#mine-1').parentElement.matches('.more-left')")
     assert "more-right" not in box.get_attribute("class")
     assert head(page, "Method").cell.bounding_box()["x"] >= 0
 

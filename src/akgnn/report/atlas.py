@@ -1,7 +1,5 @@
 """The atlas of a run: a map of its nodes, and the model itself where a page can run it."""
 
-import base64
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +16,7 @@ from akgnn.graph import Graph
 from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.report.chain import Chain, chain_of
 from akgnn.report.layout import layout_of, shown_features
+from akgnn.report.packing import joined
 from akgnn.runs.run import Run
 
 MOST_NODES = 20_000
@@ -35,7 +34,7 @@ class Atlas:
     """What the section shows.
 
     Attributes:
-        drawn: For the script.
+        drawn: For the script, and where it finds arrays in `packed`.
         num_nodes: Nodes on the map.
         num_centres: Those of a sample whose neighbours are all on the map; 0 where all nodes are.
         total: Nodes of the graph.
@@ -44,6 +43,7 @@ class Atlas:
     """
 
     drawn: Mapping[str, Any]
+    packed: bytes
     num_nodes: int
     num_centres: int
     total: int
@@ -94,10 +94,10 @@ def atlas_of(
         drawn["chain"], more = None, _answers(probability)
     if not is_whole:
         more["around"] = _classes_around(data.graph, nodes, logits.argmax(1), data.num_classes)
-    drawn["packed"] = pack({**arrays, **more})
+    drawn["arrays"], packed = joined({**arrays, **more})
     why = "" if isinstance(chain, Chain) else chain
     has_edges = data.graph.num_edges > 0
-    return Atlas(drawn, len(nodes), 0 if is_whole else len(centres), total, why, has_edges)
+    return Atlas(drawn, packed, len(nodes), 0 if is_whole else len(centres), total, why, has_edges)
 
 
 _SAMPLED = "What a node gets depends on neighbours of neighbours that are not on this map."
@@ -201,21 +201,3 @@ def _classes_around(
         for node in nodes.tolist()
     ]
     return torch.stack(counts).numpy().astype(np.uint32)
-
-
-def pack(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """Arrays as compressed text, and how the script finds them in it.
-
-    The first bytes of all numbers of an array come first, then the second ones: like bytes side by
-    side compress better.
-    """
-    listed, parts = [], []
-    for name, array in arrays.items():
-        plain = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"))
-        bytes_ = plain.reshape(-1, 1).view(np.uint8).reshape(-1, array.itemsize)
-        listed.append([name, f"{array.dtype.kind}{8 * array.itemsize}", int(array.size)])
-        parts.append(bytes_.T.tobytes())
-    # Raw: the browser's `deflate-raw`.
-    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
-    packed = packer.compress(b"".join(parts)) + packer.flush()
-    return {"arrays": listed, "text": base64.b64encode(packed).decode()}

@@ -70,6 +70,7 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
         responses=_responses(run, learned, data),
         counts={name: getattr(settings, name) for name in ("dataset", "model", "seed")},
         data={"atlas": atlas.drawn},
+        packed={"atlas": atlas.packed},
         scripts=("atlas-model.js", "atlas-map.js", "atlas.js"),
         styles=("atlas.css",),
     )

@@ -1,9 +1,7 @@
 // The atlas: sliders that run the model again, a map of its classes, and why a node gets its own.
 "use strict";
-(() => {
-  const body = document.getElementById("atlas-body");
+akgnn.atlas = akgnn.loaded.then(() => {
   const data = akgnn.data.atlas;
-  if (!body || !data) return;
   const byId = (name) => document.getElementById(`atlas-${name}`);
   const ROLES = ["in no set", "training node", "validation node", "test node"];
   const [VALIDATION, TEST] = [2, 3];
@@ -38,11 +36,9 @@
     return made;
   }
 
-  // The arrays of the page: compressed, and all first bytes before all second ones.
-  async function unpack({ arrays, text }) {
-    const packed = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-    const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  // The arrays of the page: all first bytes before all second ones.
+  async function unpack(arrays) {
+    const bytes = new Uint8Array(await akgnn.inflated("atlas").arrayBuffer());
     const found = {};
     let at = 0;
     for (const [name, type, length] of arrays) {
@@ -95,7 +91,7 @@
   }
 
   async function start() {
-    const arrays = await unpack(data.packed);
+    const arrays = await unpack(data.arrays);
     const graph = graphOf(arrays);
     const { label, role } = arrays;
     const count = graph.count;
@@ -666,5 +662,5 @@
     };
   }
 
-  akgnn.atlas = start();
-})();
+  return start();
+});

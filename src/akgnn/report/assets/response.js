@@ -1,6 +1,6 @@
 // The frequency response of a stack of kernels, with a slider for each scalar.
 "use strict";
-(() => {
+akgnn.loaded.then(() => {
   const chart = document.getElementById("response-chart");
   if (!chart) return;
   // What a layer multiplies μ by, and how far its slider goes. λ is Theorem 1: λ = 1 gives 1 - μ, a
@@ -201,4 +201,4 @@
     isFirst = false;
     return graphs ? choose() : reset();
   });
-})();
+});
