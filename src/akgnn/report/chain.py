@@ -6,29 +6,40 @@ Where the readout is a weighted sum of signals and layers have one scalar each, 
 the classifier goes in front of the layers, which leaves fewer channels:
 
     READOUT(H^(1), …, H^(K)) W = READOUT(H^(1) W, …, H^(K) W),   H^(k) W = A*_k (H^(k-1) W)
+
+The page runs it by `assets/atlas-model.js`; `chain_scores` is the same here.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from akgnn.data.node_data import NodeData
+from akgnn.graph import Graph
 from akgnn.layers.ak_conv import AKConv
 from akgnn.layers.kernels import Kernel, LambdaKernel, SignedKernel
 from akgnn.layers.linear import Linear
 from akgnn.layers.norms import BatchNorm
+from akgnn.layers.readouts import find_readout
 from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.models.akgnn import AKGNN
 from akgnn.models.akgnn_grand import AKGNNGrand
+from akgnn.ops.adaptive import adaptive_propagate
+from akgnn.ops.inputs import Normalisation
 from akgnn.report.response import Kind
 from akgnn.training.ensemble import Ensemble
 
 _READOUTS = ("sum", "mean", "last", "max", "concat")
-# Numbers of the signal that enters the layers; more would make a page of more than 10 MB.
+# Numbers of the signal that enters the layers; more would take a page too long.
 MOST_NUMBERS = 2_500_000
+
+Scalars = Sequence[Sequence[float]]
+"""A row for each layer with a number for each group of channels."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +70,7 @@ class Chain:
     kind: Kind
     follows_degree: bool
     scalars: tuple[tuple[float, ...], ...]
-    form: str
+    form: Normalisation
     readout: str
     reads_input: bool
     signal: Tensor
@@ -81,18 +92,53 @@ def chain_of(model: nn.Module, data: NodeData) -> Chain | str:
     signal, head = _folded(model, data)
     if signal.numel() > MOST_NUMBERS:
         return f"It has {signal.size(1)} channels a node, too many numbers for a page."
+    if not bool(signal.isfinite().all()):
+        return "What enters its layers is not finite."
     settings = model.settings
     return Chain(
         kind=kind,
         follows_degree=follows_degree,
         scalars=tuple(_scalars(layer, kind, data) for layer in layers),
-        form=settings.normalisation,
+        form="sym" if settings.normalisation == "sym" else "row",
         readout=settings.readout,
         reads_input=isinstance(model, AKGNNGrand),
         signal=signal,
         head=tuple(head),
         slope=0.0 if settings.activation == "relu" else 0.01,
     )
+
+
+@torch.no_grad()
+def chain_scores(chain: Chain, graph: Graph, scalars: Scalars, signal: Tensor) -> Tensor:
+    """Class scores by the formula of the page, shape (nodes, classes).
+
+    Args:
+        chain: The model; its own signal is not looked at.
+        graph: The graph.
+        scalars: What takes the place of the learned ones; infinite for a limit.
+        signal: What enters the layers, of the shape and meaning of the chain's.
+    """
+    h, signals = signal, [signal]
+    for layer in scalars:
+        pairs = [_weights(chain.kind, scalar, graph.mean_degree) for scalar in layer]
+        own, others = torch.tensor(pairs, dtype=h.dtype).T
+        h = adaptive_propagate(graph, h, own, others, normalisation=chain.form)
+        signals.append(h)
+    h = find_readout(chain.readout).reduce(signals if chain.reads_input else signals[1:])
+    for number, each in enumerate(chain.head):
+        h = F.leaky_relu(h, chain.slope) if number else h
+        h = (h if each.weight is None else h @ each.weight.to(h)) + each.bias.to(h)
+    return h
+
+
+def _weights(kind: Kind, scalar: float, mean_degree: float) -> tuple[float, float]:
+    """The weight of a node itself and that of an edge."""
+    if kind == "lambda":
+        return (scalar - 1, 1.0) if math.isfinite(scalar) else (1.0, 0.0)
+    if kind == "tau":
+        finite = math.isfinite(scalar)
+        return (1.0, scalar / mean_degree) if finite else (0.0, math.copysign(1.0, scalar))
+    return 1 - abs(scalar), scalar / mean_degree
 
 
 def _obstacle(model: nn.Module, data: NodeData) -> str:

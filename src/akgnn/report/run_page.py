@@ -1,6 +1,7 @@
 """The page of one run: its curves, its kernels, its mistakes, its settings."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -10,9 +11,9 @@ from akgnn.data.node_data import NodeData
 from akgnn.errors import CheckpointError
 from akgnn.explain.insight import insight_of
 from akgnn.models.scalars import Position, by_layer, positions_of
-from akgnn.report.atlas import atlas_of
+from akgnn.report.atlas import NO_ATLAS, atlas_of
 from akgnn.report.figures import Figure
-from akgnn.report.html import Page
+from akgnn.report.html import MOST_BYTES, Page, render
 from akgnn.report.kernels import LearnedKernels, learned_kernels
 from akgnn.report.panels import Panel, still_words
 from akgnn.report.reliability_figure import reliability_figure
@@ -29,6 +30,8 @@ from akgnn.training.fit import predict_logits
 from akgnn.training.metrics import interval_words
 
 _LISTED = 12
+# Bytes for what the section of the atlas says, and for what compresses less well than thought.
+_SPARE = 10_000
 # Where there are more layers, the bands of their groups would cover one another.
 _MOST_BANDS = 6
 
@@ -44,7 +47,6 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
     insight = insight_of(model, data, calibration=run.result.calibration, logits=logits)
     learned = learned_kernels(run, model, data)
     reliability = reliability_figure(insight.reliability)
-    atlas = atlas_of(run, model, data, logits, insight.suspects)
     settings = run.plan.run
     shown: dict[str, Any] = {
         "run": run,
@@ -60,19 +62,25 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
         "learned": learned,
         "thresholds": THRESHOLDS,
         "interval": interval_words(run.result.test_accuracy, insight.num_test),
-        "atlas": atlas,
+        "atlas": NO_ATLAS,
     }
-    return Page(
+    page = Page(
         f"{settings.model} on {shown['graph']}, {settings.seeds}",
         "run.html",
         shown,
         figures=(*_figures(run), *([reliability] if insight.num_test else [])),
         responses=_responses(run, learned, data),
         counts={name: getattr(settings, name) for name in ("dataset", "model", "seed")},
-        data={"atlas": atlas.drawn},
-        packed={"atlas": atlas.packed},
         scripts=("atlas-model.js", "atlas-map.js", "atlas.js"),
         styles=("atlas.css",),
+    )
+    room = MOST_BYTES - len(render(page).encode()) - _SPARE
+    atlas = atlas_of(run, model, data, logits, insight.suspects, room)
+    return replace(
+        page,
+        shown={**shown, "atlas": atlas},
+        data={"atlas": atlas.drawn},
+        packed={"atlas": atlas.packed},
     )
 
 

@@ -55,10 +55,17 @@ akgnn.atlas = akgnn.loaded.then(() => {
   }
 
   // Rows of neighbours from the edges of the page, in both directions where they have none.
-  function graphOf({ count, col, edgeWeight }) {
+  function graphOf({ count, gap, edgeWeight }) {
     const nodes = count.length;
-    const row = new Uint32Array(col.length);
-    for (let i = 0, e = 0; i < nodes; i += 1) for (const end = e + count[i]; e < end; e += 1) row[e] = i;
+    const row = new Uint32Array(gap.length);
+    const col = new Uint32Array(gap.length);
+    for (let i = 0, e = 0; i < nodes; i += 1) {
+      for (let last = 0, end = e + count[i]; e < end; e += 1) {
+        row[e] = i;
+        last += gap[e];
+        col[e] = last;
+      }
+    }
     const gather = (ends) => {
       const rowptr = new Uint32Array(nodes + 1);
       for (const [to] of ends) for (const i of to) rowptr[i + 1] += 1;
@@ -90,6 +97,24 @@ akgnn.atlas = akgnn.loaded.then(() => {
     return graph;
   }
 
+  // What enters the layers, of whole numbers along its axes (see whole_numbers.py).
+  function signalOf({ numbers, basis, offset }, step, count) {
+    const channels = offset.length;
+    const axes = basis.length / channels;
+    const signal = new Float32Array(count * channels);
+    const sum = new Float64Array(channels);
+    for (let i = 0; i < count; i += 1) {
+      sum.set(offset);
+      for (let axis = 0; axis < axes; axis += 1) {
+        const value = step * numbers[axis * count + i];
+        const at = axis * channels;
+        if (value !== 0) for (let k = 0; k < channels; k += 1) sum[k] += value * basis[at + k];
+      }
+      signal.set(sum, i * channels);
+    }
+    return signal;
+  }
+
   async function start() {
     const arrays = await unpack(data.arrays);
     const graph = graphOf(arrays);
@@ -99,7 +124,7 @@ akgnn.atlas = akgnn.loaded.then(() => {
     const nameOf = (i) => (data.names ? data.names[i] : String(i));
     const chain = data.chain && {
       ...data.chain,
-      signal: arrays.signal,
+      signal: signalOf(arrays, data.chain.step, count),
       head: Array.from({ length: data.chain.head }, (_, k) => ({ weight: arrays[`weight${k}`], bias: arrays[`bias${k}`] })),
     };
     const network = chain && akgnn.network(chain, graph, data.calibration);
