@@ -75,7 +75,7 @@ def test_scripts_run_by_their_hashes_only(text):
     assert "default-src &#39;none&#39;" in policy
     script = policy.partition("script-src")[2]
     assert "unsafe" not in script
-    assert script.count("sha256-") == 6
+    assert script.count("sha256-") == 7
 
 
 def test_nothing_is_loaded_from_elsewhere(text):

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 MOST_BYTES = 1_700_000
 """What a page may weigh: it is mailed, kept beside its run, and opened on a phone."""
 
-SCRIPTS = ("theme.js", "tables.js", "charts.js", "response.js")
+SCRIPTS = ("theme.js", "tables.js", "reading.js", "charts.js", "response.js")
 """What a page runs, in this order."""
 PLOTLY = "plotly/plotly-basic.min.js"
 """What draws the charts; compressed, and run when the first of them is drawn."""
 # A page without charts does without these.
-_FOR_CHARTS = ("charts.js", "response.js")
+_FOR_CHARTS = ("reading.js", "charts.js", "response.js")
 _FILTERS = ("number", "signed", "p_value", "spread", "count", "pairs", "duration")
 
 

@@ -46,7 +46,7 @@ akgnn.loaded.then(() => {
     const fade = (k) => 0.95 - (0.6 * k) / Math.max(1, count - 1);
     const curve = (name, y, colour, width, dash) => ({
       name, x: grid, y, mode: "lines", line: { color: colour, width, dash },
-      hovertemplate: "%{y:.2f}",
+      said: akgnn.digits(2),
     });
     const list = [];
     for (let k = 0; k < count && isShown("layer"); k += 1) {
@@ -66,7 +66,7 @@ akgnn.loaded.then(() => {
         x: share.map((_, k) => (2 * k + 1) / share.length),
         y: share.map((part) => 100 * part), width: 2 / share.length,
         marker: { color: akgnn.colour("muted"), line: { width: 0 } },
-        hovertemplate: "%{y:.2f} %",
+        said: akgnn.digits(2, " %"),
       });
     }
     return list;
