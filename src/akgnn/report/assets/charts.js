@@ -42,9 +42,11 @@ akgnn.loaded.then(() => {
 
   akgnn.axisStyle = () => akgnn.layout({ xaxis: {}, yaxis: {} }).yaxis;
 
-  // The library comes with the first chart; the page's policy knows it by its hash.
+  // The library comes with the first chart; the page's policy knows it by its hash. A map, which is
+  // further up, comes before it.
   let library = null;
   async function load() {
+    await akgnn.atlas?.catch(reportError);
     const script = document.createElement("script");
     script.textContent = await akgnn.inflated("plotly").text();
     document.head.append(script);
