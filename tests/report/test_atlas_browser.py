@@ -18,6 +18,7 @@ from akgnn.layers.kernels import KERNELS, Kernel, register_kernel
 from akgnn.report import atlas as atlas_module
 from akgnn.report import html
 from akgnn.report.atlas import atlas_of
+from akgnn.report.chain import chain_of
 from akgnn.report.packing import deflated
 from akgnn.report.run_page import run_page
 from akgnn.runs.run import load_run
@@ -196,6 +197,20 @@ def test_page_runs_every_form_of_the_chain_exactly(opened, tmp_path, changes):
     assert_page_is_the_model(tab, run, data)
     nodes = [int(data.graph.degree.argmax()), int(data.graph.degree.argmin()), 3]
     assert_effects_are_those_of_explain(tab, run, data, nodes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"classifier_layers": 2}, {"groups": 2, "activation": "leaky_relu", "kernel": "signed"}],
+    ids=lambda changes: "-".join(map(str, changes.values())),
+)
+def test_page_makes_the_signal_of_few_features_exactly(opened, tmp_path, changes):
+    changes = {"num_layers": 2, "hidden_channels": 16, **changes}
+    run, data = trained("csbm:num_nodes=150,num_features=6", tmp_path, changes=changes)
+    assert chain_of(run.model, data).source is not None
+    tab = opened(run, data)
+    assert_page_is_the_model(tab, run, data)
+    assert_effects_are_those_of_explain(tab, run, data, [0, 1])
 
 
 class RelativeKernel(Kernel):

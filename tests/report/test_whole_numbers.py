@@ -56,7 +56,7 @@ def test_infinite_scalars_are_limits(data):
 @pytest.mark.parametrize("settings", FORMS)
 def test_rounding_changes_no_class_and_hardly_a_probability(data, settings):
     _, found = chain(data, **settings)
-    signal = whole_numbers(found, data.graph, UNCALIBRATED).signal
+    signal = found.signal_of(whole_numbers(found, data.graph, UNCALIBRATED).signal)
     random = np.random.default_rng(1)
     drawn = [random.uniform(1, 6, len(layer)).tolist() for layer in found.scalars]
     for scalars in (found.scalars, drawn):
@@ -72,6 +72,26 @@ def chain_with(signal):
     """The simplest chain: the signal is the class scores."""
     head = (HeadLayer(None, torch.zeros(signal.size(1), dtype=torch.float64)),)
     return Chain("lambda", False, ((2.0,),), "sym", "last", False, signal, head, 0.0)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"classifier_layers": 2},
+        {"groups": 2, "activation": "leaky_relu"},
+        {"readout": "concat", "kernel": "signed"},
+    ],
+)
+def test_few_features_leave_few_axes(settings):
+    few = akgnn.load_dataset("csbm:num_nodes=150,num_features=5")
+    _, found = chain(few, **settings)
+    rounded = whole_numbers(found, few.graph, UNCALIBRATED)
+    assert rounded.numbers.shape == (5, 150)
+    exact, close = (
+        chain_scores(found, few.graph, found.scalars, signal).log_softmax(1)
+        for signal in (found.signal.double(), found.signal_of(rounded.signal))
+    )
+    assert float((exact - close).abs().max()) <= CLOSE
 
 
 def test_channels_that_go_together_are_one_axis(data):

@@ -235,6 +235,8 @@ def _chain_parts(
     """The chain for the script: what is JSON, and what is arrays."""
     signal = whole_numbers(chain, graph, calibration)
     arrays = signal.arrays
+    if chain.source is not None and chain.source.weight is not None:
+        arrays["fold"] = chain.source.weight.numpy()
     for number, layer in enumerate(chain.head):
         arrays[f"bias{number}"] = layer.bias.float().numpy()
         if layer.weight is not None:
@@ -248,6 +250,7 @@ def _chain_parts(
         "readsInput": chain.reads_input,
         "channels": chain.signal.size(1),
         "step": signal.step,
+        "hasSource": chain.source is not None,
         "head": len(chain.head),
         "slope": chain.slope,
     }

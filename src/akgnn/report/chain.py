@@ -51,6 +51,21 @@ class HeadLayer:
 
 
 @dataclass(frozen=True)
+class Source:
+    """What the signal of a chain is made of: σ(before) weight.
+
+    Attributes:
+        before: What the non-linearity is given, shape (nodes, channels).
+        weight: Of the classifier, where that goes in front of the layers.
+        rank: In how many directions `before` can vary.
+    """
+
+    before: Tensor
+    weight: Tensor | None
+    rank: int
+
+
+@dataclass(frozen=True)
 class Chain:
     """What a page needs to run a model.
 
@@ -65,6 +80,8 @@ class Chain:
         signal: What enters the layers, shape (nodes, channels).
         head: What comes after the readout, with a non-linearity between two layers.
         slope: Of the non-linearity below 0.
+        source: What the signal is made of, where that varies in fewer directions, no more than
+            there are features.
     """
 
     kind: Kind
@@ -76,6 +93,24 @@ class Chain:
     signal: Tensor
     head: tuple[HeadLayer, ...]
     slope: float
+    source: Source | None = None
+
+    @property
+    def carried(self) -> Tensor:
+        """What a page carries of the signal, shape (nodes, channels before or after)."""
+        return self.signal if self.source is None else self.source.before
+
+    @property
+    def rank(self) -> int:
+        """In how many directions that can vary."""
+        return self.signal.size(1) if self.source is None else self.source.rank
+
+    def signal_of(self, carried: Tensor) -> Tensor:
+        """The signal of what a page carries."""
+        if self.source is None:
+            return carried
+        h = F.leaky_relu(carried, self.slope)
+        return h if self.source.weight is None else h @ self.source.weight.to(h)
 
 
 @torch.no_grad()
@@ -89,7 +124,7 @@ def chain_of(model: nn.Module, data: NodeData) -> Chain | str:
     kind, follows_degree = kind_of_kernel(layers[0].kernel, layers[0].phi, data.graph.mean_degree)
     if kind is None:
         return "Its kernel follows the mean degree in a way of its own, which the page cannot."
-    signal, head = _folded(model, data)
+    signal, head, weight = _folded(model, data)
     if signal.numel() > MOST_NUMBERS:
         return f"It has {signal.size(1)} channels a node, too many numbers for a page."
     if not bool(signal.isfinite().all()):
@@ -105,6 +140,9 @@ def chain_of(model: nn.Module, data: NodeData) -> Chain | str:
         signal=signal,
         head=tuple(head),
         slope=0.0 if settings.activation == "relu" else 0.01,
+        source=Source(model.transformed(data.x), weight, data.num_features)
+        if isinstance(model, AKGNN) and data.num_features < signal.size(1)
+        else None,
     )
 
 
@@ -194,8 +232,11 @@ def _scalars(layer: AKConv, kind: Kind, data: NodeData) -> tuple[float, ...]:
     return tuple(values.detach().view(-1).tolist())
 
 
-def _folded(model: AdaptiveNetwork, data: NodeData) -> tuple[Tensor, list[HeadLayer]]:
-    """What enters the layers, and what comes after the readout."""
+def _folded(
+    model: AdaptiveNetwork, data: NodeData
+) -> tuple[Tensor, list[HeadLayer], Tensor | None]:
+    """What enters the layers, what comes after the readout, and what of that went in front."""
+    folded = None
     signal = model.signals(data.x, data.graph)[0].double()
     classifier = [_pair(linear) for linear in cast(Sequence[Linear], model.classifier)]
     if isinstance(model, AKGNNGrand):
@@ -207,10 +248,10 @@ def _folded(model: AdaptiveNetwork, data: NodeData) -> tuple[Tensor, list[HeadLa
         head = [HeadLayer(None, bias)]
     elif model.readout.is_linear and model.settings.groups == 1:
         weight, bias = classifier.pop(0)
-        signal, head = signal @ weight, [HeadLayer(None, bias)]
+        signal, head, folded = signal @ weight, [HeadLayer(None, bias)], weight.float()
     else:
         head = []
-    return signal.float(), head + [HeadLayer(w.float(), b) for w, b in classifier]
+    return signal.float(), head + [HeadLayer(w.float(), b) for w, b in classifier], folded
 
 
 def _pair(linear: Linear) -> tuple[Tensor, Tensor]:

@@ -6,8 +6,9 @@ channels). Its channels go together, so it is turned to the axes in which it var
 
     S ≈ step · Q B + offset,   Q whole numbers, B orthogonal
 
-Axes with little in them have small numbers, which compress well, or none at all. How fine the steps
-have to be is found by running the model with both signals.
+Axes with little in them have small numbers, which compress well, or none at all. Where there are
+fewer features than channels S is what the non-linearity is given, which has no more axes than there
+are features. How fine the steps have to be is found by running the model with both signals.
 """
 
 import math
@@ -67,21 +68,20 @@ class WholeNumbers:
 
 
 def whole_numbers(chain: Chain, graph: Graph, calibration: Calibration) -> WholeNumbers:
-    """The signal of a chain with as few bits as keep classes, and log-probabilities to `CLOSE`.
+    """What a page carries of a chain's signal, with as few bits as leave its answers as they are.
 
-    That is looked at with the learned scalars, those of the page's buttons, all at 2, and some
-    drawn at random.
+    Classes stay, and log-probabilities to `CLOSE`. That is looked at with the learned scalars,
+    those of the page's buttons, all at 2, and some drawn at random.
     """
 
     def error_of(rounded: Tensor) -> float:
-        settings = _settings(chain, graph.mean_degree)
+        signals = chain.signal_of(rounded), chain.signal.double()
         return max(
-            _error(*(_answers(chain, graph, calibration, scalars, s) for s in (rounded, exact)))
-            for scalars in settings
+            _error(*(_answers(chain, graph, calibration, scalars, signal) for signal in signals))
+            for scalars in _settings(chain, graph.mean_degree)
         )
 
-    exact = chain.signal.double()
-    axes, bits = _Axes(exact), _FIRST_BITS
+    axes, bits = _Axes(chain.carried.double(), chain.rank), _FIRST_BITS
     while True:
         found = axes.rounded(bits)
         error = error_of(found.signal)
@@ -95,12 +95,12 @@ def whole_numbers(chain: Chain, graph: Graph, calibration: Calibration) -> Whole
 class _Axes:
     """The axes in which a signal varies, largest first, and the signal along them."""
 
-    def __init__(self, signal: Tensor) -> None:
+    def __init__(self, signal: Tensor, rank: int) -> None:
         self._mean = signal.mean(0)
         centred = signal - self._mean
         _, vectors = torch.linalg.eigh(centred.T @ centred)
-        # In single precision, as the page has them.
-        self._basis = vectors.flip(1).T.float()
+        # In single precision, as the page has them; beyond the rank there is rounding alone.
+        self._basis = vectors.flip(1).T[:rank].float()
         self._along = centred @ self._basis.double().T
         self._range = float((self._along.amax(0) - self._along.amin(0)).max())
 

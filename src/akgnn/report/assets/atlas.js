@@ -97,20 +97,25 @@ akgnn.atlas = akgnn.loaded.then(() => {
     return graph;
   }
 
-  // What enters the layers, of whole numbers along its axes (see whole_numbers.py).
-  function signalOf({ numbers, basis, offset }, step, count) {
-    const channels = offset.length;
-    const axes = basis.length / channels;
+  // What enters the layers, of whole numbers along its axes (see whole_numbers.py); or what the
+  // non-linearity makes of them, times a matrix of the classifier.
+  function signalOf({ numbers, basis, offset, fold }, { step, channels, hasSource, slope }, count) {
+    const width = offset.length;
+    const axes = basis.length / width;
     const signal = new Float32Array(count * channels);
-    const sum = new Float64Array(channels);
+    const carried = new Float64Array(width);
+    const folded = new Float64Array(channels);
+    // out += value · row of a matrix.
+    const add = (out, value, matrix, row) => {
+      if (value !== 0) for (let k = 0, at = row * out.length; k < out.length; k += 1, at += 1) out[k] += value * matrix[at];
+    };
     for (let i = 0; i < count; i += 1) {
-      sum.set(offset);
-      for (let axis = 0; axis < axes; axis += 1) {
-        const value = step * numbers[axis * count + i];
-        const at = axis * channels;
-        if (value !== 0) for (let k = 0; k < channels; k += 1) sum[k] += value * basis[at + k];
-      }
-      signal.set(sum, i * channels);
+      carried.set(offset);
+      for (let axis = 0; axis < axes; axis += 1) add(carried, step * numbers[axis * count + i], basis, axis);
+      for (let k = 0; hasSource && k < width; k += 1) if (carried[k] < 0) carried[k] *= slope;
+      folded.fill(0);
+      for (let k = 0; fold && k < width; k += 1) add(folded, carried[k], fold, k);
+      signal.set(fold ? folded : carried, i * channels);
     }
     return signal;
   }
@@ -124,7 +129,7 @@ akgnn.atlas = akgnn.loaded.then(() => {
     const nameOf = (i) => (data.names ? data.names[i] : String(i));
     const chain = data.chain && {
       ...data.chain,
-      signal: signalOf(arrays, data.chain.step, count),
+      signal: signalOf(arrays, data.chain, count),
       head: Array.from({ length: data.chain.head }, (_, k) => ({ weight: arrays[`weight${k}`], bias: arrays[`bias${k}`] })),
     };
     const network = chain && akgnn.network(chain, graph, data.calibration);
