@@ -8,7 +8,7 @@ import torch
 from akgnn.cli.main import main
 from akgnn.errors import CheckpointError, DataError
 from akgnn.report.html import render
-from akgnn.report.run_page import run_page
+from akgnn.report.run_page import confusions_of, run_page
 from akgnn.runs.plan import RunPlan
 from akgnn.runs.run import load_run
 from report_data import HOSTILE
@@ -218,3 +218,9 @@ def test_epochs_that_do_not_fit_are_refused(run, tmp_path):
     folder = damaged(run, tmp_path, lambda c: c["result"].update(best_epoch=0))
     with pytest.raises(CheckpointError, match="damaged"):
         run_page(folder)
+
+
+def test_the_commonest_mistakes_come_first():
+    table = [[5, 1, 0], [0, 9, 3], [2, 0, 0]]
+    assert confusions_of(table) == [(3, 1, 2), (2, 2, 0), (1, 0, 1)]
+    assert confusions_of([[4, 0], [0, 2]]) == []

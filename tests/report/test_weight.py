@@ -65,6 +65,15 @@ def test_models_that_are_too_wide_for_their_graph_give_up_the_sliders(tmp_path):
     assert weight(page) < html.MOST_BYTES
 
 
+def test_many_classes_have_their_commonest_mistakes_and_no_matrix(tmp_path):
+    page = page_of("csbm:num_nodes=3000,num_classes=150", tmp_path)
+    text = html.render(page)
+    assert len(text.encode()) < html.MOST_BYTES
+    assert page.shown["atlas"].num_nodes == 3000
+    assert "Confusion matrix" not in text
+    assert "The 40 commonest mistakes" in text
+
+
 def test_large_graphs_keep_to_the_budget(tmp_path, monkeypatch):
     monkeypatch.setattr(atlas_module, "MOST_NODES", 1000)
     page = page_of("csbm:num_nodes=8000", tmp_path)

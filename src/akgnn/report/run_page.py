@@ -29,7 +29,11 @@ from akgnn.runs.run import Run, load_run
 from akgnn.training.fit import predict_logits
 from akgnn.training.metrics import interval_words
 
+MOST_CLASSES = 80
+"""Of more classes the confusion matrix would be most of the page, and nobody could read it."""
+
 _LISTED = 12
+_CONFUSIONS = 40
 # Bytes for what the section of the atlas says, and for what compresses less well than thought.
 _SPARE = 10_000
 # Where there are more layers, the bands of their groups would cover one another.
@@ -54,6 +58,8 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
         "graph": graph_name(run.plan.data_name),
         "class_names": data.class_names,
         "insight": insight,
+        "has_matrix": data.num_classes <= MOST_CLASSES,
+        "confusions": confusions_of(insight.confusion),
         "ensemble_words": ensemble_words(run),
         "signal_words": signal_words(insight.signals, insight.smoothing),
         "frequencies_explained": FREQUENCIES_EXPLAINED,
@@ -82,6 +88,17 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
         data={"atlas": atlas.drawn},
         packed={"atlas": atlas.packed},
     )
+
+
+def confusions_of(table: Sequence[Sequence[int]]) -> list[tuple[int, int, int]]:
+    """The mistakes that were made most often: how often, the true class, the predicted one."""
+    found = [
+        (count, true, predicted)
+        for true, row in enumerate(table)
+        for predicted, count in enumerate(row)
+        if count and predicted != true
+    ]
+    return sorted(found, key=lambda each: -each[0])[:_CONFUSIONS]
 
 
 def _figures(run: Run) -> tuple[Figure, ...]:
