@@ -1,8 +1,14 @@
 """Specs and records for the tests of the report: small, and with numbers that are known."""
 
+import base64
+import json
 import math
+import re
+import zlib
 from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from akgnn.data.catalogue import generated_settings
 from akgnn.experiments.record import Record, failed_record
@@ -235,3 +241,26 @@ def some_search():
     )
     plan = RunPlan.make(RunSettings(dataset="cora"))
     return Search(plan, space, Score.of("accuracy"), "public-without-test:12345678", trials)
+
+
+def read_packed(text, name):
+    """What a page carries compressed under a name, as bytes."""
+    packed = re.search(rf'id="packed-{name}">([^<]*)<', text)[1]
+    return zlib.decompress(base64.b64decode(packed), -zlib.MAX_WBITS)
+
+
+def read_drawn(text):
+    """What a page gives to its scripts."""
+    return json.loads(read_packed(text, "drawn"))
+
+
+def read_arrays(listed, content):
+    """The arrays of an atlas as the script reads them."""
+    found, at = {}, 0
+    for name, kind, length in listed:
+        dtype = np.dtype(f"<{kind[0]}{int(kind[1:]) // 8}")
+        part = np.frombuffer(content, np.uint8, length * dtype.itemsize, at)
+        planes = part.reshape(dtype.itemsize, length).T
+        found[name] = np.ascontiguousarray(planes).view(dtype).reshape(-1)
+        at += length * dtype.itemsize
+    return found

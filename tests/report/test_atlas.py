@@ -1,47 +1,24 @@
-import base64
-import zlib
-
 import numpy as np
 import pytest
 import torch
 
 import akgnn
 from akgnn.explain.nodes import neighbours_of
+from akgnn.files import json_text
 from akgnn.graph import Graph
 from akgnn.layers.kernels import KERNELS, Kernel
 from akgnn.report import atlas as atlas_module
-from akgnn.report.atlas import atlas_of, pack, sample_of
+from akgnn.report.atlas import atlas_of, sample_of
 from akgnn.report.chain import chain_of, kind_of_kernel
+from akgnn.report.html import MOST_BYTES
+from akgnn.report.packing import deflated
 from akgnn.training.fit import predict_logits
+from report_data import read_arrays
 
 
 @pytest.fixture(scope="module")
 def data():
     return akgnn.load_dataset("csbm:num_nodes=100,degree=6")
-
-
-def unpacked(packed):
-    """The arrays as the script reads them."""
-    text, found, at = zlib.decompress(base64.b64decode(packed["text"]), -15), {}, 0
-    for name, kind, length in packed["arrays"]:
-        dtype = np.dtype(f"<{kind[0]}{int(kind[1:]) // 8}")
-        part = np.frombuffer(text, np.uint8, length * dtype.itemsize, at)
-        planes = part.reshape(dtype.itemsize, length).T
-        found[name] = np.ascontiguousarray(planes).view(dtype).reshape(-1)
-        at += length * dtype.itemsize
-    return found
-
-
-def test_packed_arrays_come_back():
-    arrays = {
-        "some": np.arange(6, dtype=np.uint16).reshape(2, 3),
-        "none": np.zeros(0, dtype=np.float32),
-        "signs": np.array([-1.5, 0.25], dtype=np.float32),
-    }
-    found = unpacked(pack(arrays))
-    assert {name: array.tolist() for name, array in found.items()} == {
-        name: array.reshape(-1).tolist() for name, array in arrays.items()
-    }
 
 
 def model(data, **settings):
@@ -109,30 +86,42 @@ def test_kernels_are_told_by_how_they_follow_the_mean_degree():
     assert kind_of_kernel(OddKernel(), phi, 4.0) == (None, False)
 
 
-def test_large_graph_has_a_sample_with_whole_neighbourhoods(data, monkeypatch):
-    monkeypatch.setattr(atlas_module, "MOST_NODES", 50)
-    monkeypatch.setattr(atlas_module, "_SAMPLE", 60)
-    nodes, centres = sample_of(data.graph, [7, 3])
+def test_sample_has_whole_neighbourhoods(data):
+    nodes, centres = sample_of(data.graph, [7, 3], 60)
     shown = set(nodes.tolist())
     assert {3, 7} <= shown
     assert len(shown) <= 60
     assert centres
     for centre in centres:
         assert {centre, *neighbours_of(data.graph, centre).tolist()} <= shown
-    assert torch.equal(sample_of(data.graph, [7, 3])[0], nodes)
+    assert torch.equal(sample_of(data.graph, [7, 3], 60)[0], nodes)
 
 
-def test_sample_keeps_the_classes_of_the_whole_graph(data, tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A run, its data and its class scores."""
     run = akgnn.train(
-        "csbm:num_nodes=100,degree=6", settings={"epochs": 2}, out=tmp_path / "run", device="cpu"
+        "csbm:num_nodes=100,degree=6",
+        settings={"epochs": 2},
+        out=tmp_path_factory.mktemp("runs") / "run",
+        device="cpu",
     )
-    monkeypatch.setattr(atlas_module, "MOST_NODES", 50)
-    monkeypatch.setattr(atlas_module, "_SAMPLE", 60)
     whole = run.data()
-    logits = predict_logits(run.model, whole)
-    atlas = atlas_of(run, run.model, whole, logits, ())
-    nodes, _ = sample_of(whole.graph, [])
-    arrays = unpacked(atlas.drawn["packed"])
+    return run, whole, predict_logits(run.model, whole)
+
+
+def atlas_in(trained, room):
+    run, data, logits = trained
+    return atlas_of(run, run.model, data, logits, (), room)
+
+
+def test_sample_keeps_the_classes_of_the_whole_graph(trained, monkeypatch):
+    monkeypatch.setattr(atlas_module, "MOST_NODES", 50)
+    monkeypatch.setattr(atlas_module, "_SIZES", (60,))
+    run, whole, _ = trained
+    atlas = atlas_in(trained, MOST_BYTES)
+    nodes, _ = sample_of(whole.graph, [], 60)
+    arrays = read_arrays(atlas.drawn["arrays"], atlas.packed)
     predicted = run.predict(device="cpu").probability[nodes]
     assert atlas.total == 100
     assert atlas.why_fixed
@@ -145,8 +134,31 @@ def test_sample_keeps_the_classes_of_the_whole_graph(data, tmp_path, monkeypatch
     assert around == [len(neighbours_of(whole.graph, node)) for node in nodes.tolist()]
 
 
-def test_graph_of_the_sample_has_the_edges_between_its_nodes():
-    graph = Graph.from_edge_index(torch.tensor([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]]))
+def weight(atlas):
+    return len(deflated(atlas.packed)) + len(deflated(json_text(atlas.drawn).encode()))
+
+
+def test_a_map_holds_what_there_is_room_for_and_says_so(trained, monkeypatch):
+    monkeypatch.setattr(atlas_module, "_SIZES", (60, 20))
+    everything = atlas_in(trained, MOST_BYTES)
+    assert not everything.why_fixed
+    fixed = atlas_in(trained, weight(everything) - 500)
+    assert fixed.num_nodes == 100
+    assert "channels a node: with those of 100 nodes the page would weigh more" in fixed.why_fixed
+    sample = atlas_in(trained, weight(fixed) - 100)
+    assert 20 < sample.num_nodes <= 60
+    assert sample.num_centres > 0
+    smallest = atlas_in(trained, 0)
+    assert smallest.num_nodes <= 20
+    weights = [weight(atlas) for atlas in (everything, fixed, sample, smallest)]
+    assert weights == sorted(weights, reverse=True)
+
+
+def test_edges_are_gaps_between_the_nodes_of_the_map():
+    graph = Graph.from_edge_index(
+        torch.tensor([[0, 1, 1, 2, 2, 3, 1, 3], [1, 0, 2, 1, 3, 2, 3, 1]])
+    )
     found = atlas_module._edges(graph, torch.tensor([1, 2, 3]))
-    assert found["count"].tolist() == [0, 1, 1]
-    assert found["col"].tolist() == [0, 1]
+    # Rows hold nobody, then the first, then the first and the second.
+    assert found["count"].tolist() == [0, 1, 2]
+    assert found["gap"].tolist() == [0, 0, 1]

@@ -10,6 +10,7 @@ from akgnn.report import html
 from akgnn.report.experiments_page import experiments_page
 from akgnn.report.run_page import run_page
 from akgnn.report.tuning_page import tuning_page
+from browsing import until
 from report_data import some_search
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -71,7 +72,7 @@ class Tab:
         self.page.set_viewport_size({"width": width, "height": 800})
         self.page.emulate_media(color_scheme=scheme)
         self.page.goto(self.file.as_uri())
-        self.page.wait_for_function("document.querySelectorAll('.chart .main-svg').length > 0")
+        until(self.page, "document.querySelectorAll('.chart .main-svg').length > 0")
         return self.page
 
     def leave(self):
@@ -117,9 +118,10 @@ def unfold(page, which="details"):
     page.evaluate(
         "(which) => { for (const box of document.querySelectorAll(which)) box.open = true; }", which
     )
-    page.wait_for_function(
+    until(
+        page,
         "[...document.querySelectorAll('.chart')].every("
-        "(chart) => chart.closest('details:not([open])') || chart.querySelector('.main-svg'))"
+        "(chart) => chart.closest('details:not([open])') || chart.querySelector('.main-svg'))",
     )
 
 
@@ -386,18 +388,60 @@ def test_the_command_is_copied_or_selected(visit):
     assert page.evaluate("window.copied") == "akgnn train --config best.toml"
     page.evaluate(copying.format("throw new Error();"))
     page.get_by_role("button", name="Copied").click()
-    page.wait_for_function("String(getSelection()) === 'akgnn train --config best.toml'")
+    until(page, "String(getSelection()) === 'akgnn train --config best.toml'")
+
+
+def read_at(page, figure, x):
+    """Point at a place of a chart in the middle of the window; what it then says, in lines."""
+    page.evaluate(
+        "(figure) => document.querySelector(`[data-figure=${figure}]`)"
+        ".scrollIntoView({ block: 'center', behavior: 'instant' })",
+        figure,
+    )
+    page.wait_for_timeout(100)
+    left, top = page.evaluate(
+        "([figure, x]) => { const chart = document.querySelector(`[data-figure=${figure}]`);"
+        "const box = chart.getBoundingClientRect(); const { xaxis } = chart._fullLayout;"
+        "return [box.left + xaxis._offset + xaxis.d2p(x), box.top + box.height / 2]; }",
+        [figure, x],
+    )
+    page.mouse.move(left - 3, top)
+    page.mouse.move(left, top, steps=3)
+    until(page, "!document.querySelector('.reading').hidden")
+    return page.locator(".reading > *").all_inner_texts()
 
 
 def test_values_over_homophily_are_shown_on_hover(visit):
     page = visit("homophily")
-    chart = page.locator("[data-figure=myhomophily]").first
-    chart.scroll_into_view_if_needed()
-    page.evaluate(
-        "Plotly.Fx.hover(document.querySelector('[data-figure=myhomophily]'), {xval: 0.5})"
+    first, *lines = read_at(page, "myhomophily", 0.5)
+    assert first == "homophily 0.5"
+    assert any(line.split("\n")[-1] == "73.5 %" for line in lines)
+    page.mouse.move(1, 1)
+    until(page, "document.querySelector('.reading').hidden")
+
+
+@pytest.mark.parametrize(
+    ("name", "figure", "width"),
+    [("homophily", "myhomophily", 1280), ("run", "loss", 1280), ("run", "lambda", 390)],
+)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_a_chart_says_covers_none_of_its_lines(visit, name, figure, width, scheme):
+    page = visit(name, width=width, scheme=scheme)
+    read_at(page, figure, 0.5 if name == "homophily" else 10)
+    box, chart = (
+        page.evaluate(
+            "(which) => { const { left, right, top, bottom } = "
+            "document.querySelector(which).getBoundingClientRect(); "
+            "return [left, right, top, bottom]; }",
+            which,
+        )
+        for which in (".reading", f"[data-figure={figure}]")
     )
-    page.wait_for_selector("[data-figure=myhomophily] .hoverlayer .legend")
-    assert "73.5" in chart.locator(".hoverlayer").inner_html()
+    assert box[2] >= chart[3] or box[3] <= chart[2]
+    assert box[0] >= 0
+    assert box[1] <= width
+    assert box[2] >= 0
+    assert box[3] <= 800
 
 
 def test_numbers_over_homophily_open_by_keyboard(visit):
@@ -492,17 +536,17 @@ def test_what_is_folded_away_is_drawn_when_a_link_leads_there(visit):
     drawn = "!!document.querySelector('[data-figure=speed-curves] .main-svg')"
     assert not page.evaluate(drawn)
     page.locator("nav a", has_text="Speed").click()
-    page.wait_for_function(drawn)
+    until(page, drawn)
     assert page.locator("#speed").get_attribute("open") is not None
 
 
 def test_a_table_fades_where_it_goes_on(visit):
     page = visit("experiments", width=360)
     box = page.locator(".scroll", has=page.locator("#mine-1"))
-    page.wait_for_function("document.querySelector('#mine-1').parentElement.matches('.more-right')")
+    until(page, "document.querySelector('#mine-1').parentElement.matches('.more-right')")
     assert "more-left" not in box.get_attribute("class")
     box.evaluate("(box) => { box.scrollLeft = box.scrollWidth; }")
-    page.wait_for_function("document.querySelector('#mine-1').parentElement.matches('.more-left')")
+    until(page, "document.querySelector('#mine-1').parentElement.matches('.more-left')")
     assert "more-right" not in box.get_attribute("class")
     assert head(page, "Method").cell.bounding_box()["x"] >= 0
 
@@ -519,16 +563,10 @@ def test_single_runs_are_drawn_on_the_scale_of_their_graph(visit):
 
 def test_names_on_hover_are_whole_and_in_the_order_of_the_key(visit):
     page = visit("homophily")
-    page.evaluate(
-        "Plotly.Fx.hover(document.querySelector('[data-figure=myhomophily]'), {xval: 0.5})"
-    )
-    page.wait_for_selector("[data-figure=myhomophily] .hoverlayer .legend")
-    lines = page.locator("[data-figure=myhomophily] .hoverlayer .legendtext").all_text_contents()
+    _, *lines = (line.split("\n") for line in read_at(page, "myhomophily", 0.5))
     key = page.locator("#story .key li").all_inner_texts()
-    assert len(lines) == len(key)
-    # Of the last, which is hostile, the chart shows what is no markup.
-    assert [line.partition(" : ")[0] for line in lines[:-1]] == key[:-1]
-    assert all(line.endswith(" %") for line in lines)
+    assert [name for name, _ in lines] == key
+    assert all(value.endswith(" %") for _, value in lines)
 
 
 def test_the_keyboard_can_skip_to_the_content(visit):

@@ -124,9 +124,10 @@ def test_one_comparison_alone_needs_no_correction(tmp_path):
 
 
 def test_the_page_says_which_runs_were_compared(results, spec_files):
-    html = render(experiments_page(results, spec_files))
-    assert "runs unpaired, 6 and 5; corrected p" in html
-    assert "runs paired, 6" not in html
+    page = experiments_page(results, spec_files)
+    html, opened = render(page), "\n".join(page.data["texts"])
+    assert "runs unpaired, 6 and 5; corrected p" in opened
+    assert "runs paired, 6" not in opened
     for test in ("paired t-test", "Wilcoxon’s", "Welch’s t-test", "Mann and Whitney"):
         assert test in html
 

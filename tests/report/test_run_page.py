@@ -8,7 +8,7 @@ import torch
 from akgnn.cli.main import main
 from akgnn.errors import CheckpointError, DataError
 from akgnn.report.html import render
-from akgnn.report.run_page import run_page
+from akgnn.report.run_page import confusions_of, run_page
 from akgnn.runs.plan import RunPlan
 from akgnn.runs.run import load_run
 from report_data import HOSTILE
@@ -48,7 +48,7 @@ def test_scalars_have_a_true_minus(signed_run):
     page = run_page(signed_run)
     kernels = replace(page.shown["learned"].kernels[0], scalar=-0.031, neighbour_share=-0.5)
     page.shown["learned"] = replace(page.shown["learned"], kernels=(kernels,))
-    text = render(page).partition('id="drawn"')[0]
+    text = render(page).partition('id="packed-drawn"')[0]
     assert "<td>−0.031</td><td>−0.50</td>" in text
 
 
@@ -67,7 +67,7 @@ def test_a_share_that_never_moves_is_a_sentence(signed_run, tmp_path):
 
 def test_a_run_is_seen_through(run):
     page = run_page(run)
-    text = render(page).partition('id="drawn"')[0]
+    text = render(page).partition('id="packed-drawn"')[0]
     for line in page.shown["signal_words"]:
         assert line.replace("'", "&#39;") in text
     assert "After layer 3" in text
@@ -120,7 +120,7 @@ def test_a_signed_run_has_words_starts_and_shares(signed_run):
     assert chosen == pytest.approx(kept["neighbour_share"], rel=1e-3)
     taus = [share / (1 - abs(share)) for share in kept["neighbour_share"]]
     assert page.drawn["responses"][0]["tau"] == pytest.approx(taus, rel=1e-4)
-    text = render(page).partition('id="drawn"')[0]
+    text = render(page).partition('id="packed-drawn"')[0]
     assert all(line in text for line in page.shown["learned"].words)
     assert text.count(">kept</td>") == 1
     assert "τ by layer" in text
@@ -194,7 +194,7 @@ def test_hostile_class_names_are_shown_as_text(tmp_path, monkeypatch):
     monkeypatch.setattr(RunPlan, "load", load_hostile)
     options = ["--dataset", "csbm:num_nodes=200", "--set", "epochs=5"]
     assert main(["train", *options, "--out", str(tmp_path / "run")]) == 0
-    head = render(run_page(tmp_path / "run")).partition('id="drawn"')[0]
+    head = render(run_page(tmp_path / "run")).partition('id="packed-drawn"')[0]
     assert "onerror=alert" in head
     assert "<img" not in head
 
@@ -218,3 +218,9 @@ def test_epochs_that_do_not_fit_are_refused(run, tmp_path):
     folder = damaged(run, tmp_path, lambda c: c["result"].update(best_epoch=0))
     with pytest.raises(CheckpointError, match="damaged"):
         run_page(folder)
+
+
+def test_the_commonest_mistakes_come_first():
+    table = [[5, 1, 0], [0, 9, 3], [2, 0, 0]]
+    assert confusions_of(table) == [(3, 1, 2), (2, 2, 0), (1, 0, 1)]
+    assert confusions_of([[4, 0], [0, 2]]) == []

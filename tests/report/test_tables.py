@@ -6,7 +6,6 @@ from akgnn.experiments.results import against_row, collect
 from akgnn.experiments.spec_files import read_spec
 from akgnn.experiments.store import RecordStore
 from akgnn.report.experiments_page import experiments_page
-from akgnn.report.html import render
 from akgnn.report.response import responses_of
 from akgnn.report.table_data import details
 from akgnn.report.tables import Scale, Time, table_of
@@ -165,4 +164,4 @@ def test_a_row_that_chooses_says_how_often_each_was_chosen(tmp_path):
         store.append(record)
     detail = dict(details(table, table.graphs[0], row))
     assert detail["Chosen by validation"] == "AKGNN: 2; GCN: 1"
-    assert "AKGNN: 2; GCN: 1" in render(experiments_page(tmp_path, [file]))
+    assert "AKGNN: 2; GCN: 1" in experiments_page(tmp_path, [file]).data["texts"]

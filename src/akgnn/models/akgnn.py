@@ -85,10 +85,14 @@ class AKGNN(AdaptiveNetwork):
             return self._chain(h, graph, noise)
         return self.readout.reduce(self._propagate(h, graph, edge_weight, noise))
 
+    def transformed(self, x: Tensor | CSR) -> Tensor:
+        """X W* in evaluation mode: what the first non-linearity is given."""
+        return cast(Tensor, self.transforms[0](self._inputs(x)))
+
     def signals(self, x: Tensor | CSR, graph: Graph | Tensor) -> list[Tensor]:
         """H^(0) … H^(K) in evaluation mode: what enters the layers, and what each makes."""
         graph, _ = self._edges(graph, None, x)
-        h = self.transforms[0](self._inputs(x))
+        h = self.transformed(x)
         h = self.activate(h) if self.settings.share_weights else h
         return [h, *self._propagate(h, graph, None, None)]
 

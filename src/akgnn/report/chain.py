@@ -6,29 +6,40 @@ Where the readout is a weighted sum of signals and layers have one scalar each, 
 the classifier goes in front of the layers, which leaves fewer channels:
 
     READOUT(H^(1), …, H^(K)) W = READOUT(H^(1) W, …, H^(K) W),   H^(k) W = A*_k (H^(k-1) W)
+
+The page runs it by `assets/atlas-model.js`; `chain_scores` is the same here.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from akgnn.data.node_data import NodeData
+from akgnn.graph import Graph
 from akgnn.layers.ak_conv import AKConv
 from akgnn.layers.kernels import Kernel, LambdaKernel, SignedKernel
 from akgnn.layers.linear import Linear
 from akgnn.layers.norms import BatchNorm
+from akgnn.layers.readouts import find_readout
 from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.models.akgnn import AKGNN
 from akgnn.models.akgnn_grand import AKGNNGrand
+from akgnn.ops.adaptive import adaptive_propagate
+from akgnn.ops.inputs import Normalisation
 from akgnn.report.response import Kind
 from akgnn.training.ensemble import Ensemble
 
 _READOUTS = ("sum", "mean", "last", "max", "concat")
-# Numbers of the signal that enters the layers; more would make a page of more than 10 MB.
+# Numbers of the signal that enters the layers; more would take a page too long.
 MOST_NUMBERS = 2_500_000
+
+Scalars = Sequence[Sequence[float]]
+"""A row for each layer with a number for each group of channels."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +48,21 @@ class HeadLayer:
 
     weight: Tensor | None
     bias: Tensor
+
+
+@dataclass(frozen=True)
+class Source:
+    """What the signal of a chain is made of: σ(before) weight.
+
+    Attributes:
+        before: What the non-linearity is given, shape (nodes, channels).
+        weight: Of the classifier, where that goes in front of the layers.
+        rank: In how many directions `before` can vary.
+    """
+
+    before: Tensor
+    weight: Tensor | None
+    rank: int
 
 
 @dataclass(frozen=True)
@@ -54,17 +80,37 @@ class Chain:
         signal: What enters the layers, shape (nodes, channels).
         head: What comes after the readout, with a non-linearity between two layers.
         slope: Of the non-linearity below 0.
+        source: What the signal is made of, where that varies in fewer directions, no more than
+            there are features.
     """
 
     kind: Kind
     follows_degree: bool
     scalars: tuple[tuple[float, ...], ...]
-    form: str
+    form: Normalisation
     readout: str
     reads_input: bool
     signal: Tensor
     head: tuple[HeadLayer, ...]
     slope: float
+    source: Source | None = None
+
+    @property
+    def carried(self) -> Tensor:
+        """What a page carries of the signal, shape (nodes, channels before or after)."""
+        return self.signal if self.source is None else self.source.before
+
+    @property
+    def rank(self) -> int:
+        """In how many directions that can vary."""
+        return self.signal.size(1) if self.source is None else self.source.rank
+
+    def signal_of(self, carried: Tensor) -> Tensor:
+        """The signal of what a page carries."""
+        if self.source is None:
+            return carried
+        h = F.leaky_relu(carried, self.slope)
+        return h if self.source.weight is None else h @ self.source.weight.to(h)
 
 
 @torch.no_grad()
@@ -78,21 +124,59 @@ def chain_of(model: nn.Module, data: NodeData) -> Chain | str:
     kind, follows_degree = kind_of_kernel(layers[0].kernel, layers[0].phi, data.graph.mean_degree)
     if kind is None:
         return "Its kernel follows the mean degree in a way of its own, which the page cannot."
-    signal, head = _folded(model, data)
+    signal, head, weight = _folded(model, data)
     if signal.numel() > MOST_NUMBERS:
         return f"It has {signal.size(1)} channels a node, too many numbers for a page."
+    if not bool(signal.isfinite().all()):
+        return "What enters its layers is not finite."
     settings = model.settings
     return Chain(
         kind=kind,
         follows_degree=follows_degree,
         scalars=tuple(_scalars(layer, kind, data) for layer in layers),
-        form=settings.normalisation,
+        form="sym" if settings.normalisation == "sym" else "row",
         readout=settings.readout,
         reads_input=isinstance(model, AKGNNGrand),
         signal=signal,
         head=tuple(head),
         slope=0.0 if settings.activation == "relu" else 0.01,
+        source=Source(model.transformed(data.x), weight, data.num_features)
+        if isinstance(model, AKGNN) and data.num_features < signal.size(1)
+        else None,
     )
+
+
+@torch.no_grad()
+def chain_scores(chain: Chain, graph: Graph, scalars: Scalars, signal: Tensor) -> Tensor:
+    """Class scores by the formula of the page, shape (nodes, classes).
+
+    Args:
+        chain: The model; its own signal is not looked at.
+        graph: The graph.
+        scalars: What takes the place of the learned ones; infinite for a limit.
+        signal: What enters the layers, of the shape and meaning of the chain's.
+    """
+    h, signals = signal, [signal]
+    for layer in scalars:
+        pairs = [_weights(chain.kind, scalar, graph.mean_degree) for scalar in layer]
+        own, others = torch.tensor(pairs, dtype=h.dtype).T
+        h = adaptive_propagate(graph, h, own, others, normalisation=chain.form)
+        signals.append(h)
+    h = find_readout(chain.readout).reduce(signals if chain.reads_input else signals[1:])
+    for number, each in enumerate(chain.head):
+        h = F.leaky_relu(h, chain.slope) if number else h
+        h = (h if each.weight is None else h @ each.weight.to(h)) + each.bias.to(h)
+    return h
+
+
+def _weights(kind: Kind, scalar: float, mean_degree: float) -> tuple[float, float]:
+    """The weight of a node itself and that of an edge."""
+    if kind == "lambda":
+        return (scalar - 1, 1.0) if math.isfinite(scalar) else (1.0, 0.0)
+    if kind == "tau":
+        finite = math.isfinite(scalar)
+        return (1.0, scalar / mean_degree) if finite else (0.0, math.copysign(1.0, scalar))
+    return 1 - abs(scalar), scalar / mean_degree
 
 
 def _obstacle(model: nn.Module, data: NodeData) -> str:
@@ -148,8 +232,11 @@ def _scalars(layer: AKConv, kind: Kind, data: NodeData) -> tuple[float, ...]:
     return tuple(values.detach().view(-1).tolist())
 
 
-def _folded(model: AdaptiveNetwork, data: NodeData) -> tuple[Tensor, list[HeadLayer]]:
-    """What enters the layers, and what comes after the readout."""
+def _folded(
+    model: AdaptiveNetwork, data: NodeData
+) -> tuple[Tensor, list[HeadLayer], Tensor | None]:
+    """What enters the layers, what comes after the readout, and what of that went in front."""
+    folded = None
     signal = model.signals(data.x, data.graph)[0].double()
     classifier = [_pair(linear) for linear in cast(Sequence[Linear], model.classifier)]
     if isinstance(model, AKGNNGrand):
@@ -161,10 +248,10 @@ def _folded(model: AdaptiveNetwork, data: NodeData) -> tuple[Tensor, list[HeadLa
         head = [HeadLayer(None, bias)]
     elif model.readout.is_linear and model.settings.groups == 1:
         weight, bias = classifier.pop(0)
-        signal, head = signal @ weight, [HeadLayer(None, bias)]
+        signal, head, folded = signal @ weight, [HeadLayer(None, bias)], weight.float()
     else:
         head = []
-    return signal.float(), head + [HeadLayer(w.float(), b) for w, b in classifier]
+    return signal.float(), head + [HeadLayer(w.float(), b) for w, b in classifier], folded
 
 
 def _pair(linear: Linear) -> tuple[Tensor, Tensor]:

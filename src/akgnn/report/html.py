@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from akgnn.errors import MissingExtraError, RunFolderError
 from akgnn.files import exists, json_text, write_file
 from akgnn.report import values
+from akgnn.report.packing import deflated, deflated_asset
 from akgnn.version import __version__
 
 if TYPE_CHECKING:
@@ -25,10 +26,15 @@ if TYPE_CHECKING:
     from akgnn.report.figures import Figure
     from akgnn.report.response import Response
 
-SCRIPTS = ("plotly/plotly-basic.min.js", "theme.js", "tables.js", "charts.js", "response.js")
+MOST_BYTES = 1_700_000
+"""What a page may weigh: it is mailed, kept beside its run, and opened on a phone."""
+
+SCRIPTS = ("theme.js", "tables.js", "reading.js", "charts.js", "response.js")
 """What a page runs, in this order."""
+PLOTLY = "plotly/plotly-basic.min.js"
+"""What draws the charts; compressed, and run when the first of them is drawn."""
 # A page without charts does without these.
-_FOR_CHARTS = ("plotly/plotly-basic.min.js", "charts.js", "response.js")
+_FOR_CHARTS = ("reading.js", "charts.js", "response.js")
 _FILTERS = ("number", "signed", "p_value", "spread", "count", "pairs", "duration")
 
 
@@ -39,7 +45,7 @@ class Page:
     The template is shown the variables `shown`, beside figures and responses; `counts` says in a
     few numbers what is on the page, `warnings` what whoever made it should know. `scripts` and
     `styles` name assets that not every page has; `data` goes to the scripts beside what they draw,
-    by name.
+    by name, and so does `packed`, which is no JSON.
     """
 
     title: str
@@ -50,6 +56,7 @@ class Page:
     counts: Mapping[str, Any]
     warnings: tuple[str, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
+    packed: Mapping[str, bytes] = field(default_factory=dict)
     scripts: tuple[str, ...] = ()
     styles: tuple[str, ...] = ()
 
@@ -112,6 +119,7 @@ def render(page: Page) -> str:
     has_charts = bool(page.figures or page.responses)
     names = [name for name in SCRIPTS if has_charts or name not in _FOR_CHARTS]
     early, scripts = asset("early.js"), [asset(name) for name in (*names, *page.scripts)]
+    library = [asset(PLOTLY)] if has_charts else []
     template = environment().get_template(page.template)
     return template.render(
         **page.shown,
@@ -119,26 +127,22 @@ def render(page: Page) -> str:
         responses=page.responses,
         title=page.title,
         version=__version__,
-        policy=_policy([early, *scripts]),
+        policy=_policy([early, *scripts, *library]),
         style=Markup("\n".join(map(asset, ("page.css", "idea.css", *page.styles)))),
         idea=idea_shown(),
         early=Markup(early),
         scripts=[Markup(script) for script in scripts],
-        drawn=Markup(json_for_html(page.drawn)),
+        packed={
+            "drawn": deflated(json_text(page.drawn, compact=True).encode()),
+            **{name: deflated(content) for name, content in page.packed.items()},
+            **({"plotly": deflated_asset(PLOTLY)} if has_charts else {}),
+        },
     )
 
 
 def write(page: Page, out: Path) -> None:
     """Write the page; an earlier one is replaced in one step."""
     write_file(out, render(page).encode())
-
-
-def json_for_html(content: Any) -> str:
-    """JSON that may stand inside <script>: nothing in it can end the element."""
-    text = json_text(content, compact=True)
-    for char in "<>&\u2028\u2029":
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    return text
 
 
 def asset(name: str) -> str:

@@ -1,6 +1,7 @@
 """The page of one run: its curves, its kernels, its mistakes, its settings."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -10,9 +11,9 @@ from akgnn.data.node_data import NodeData
 from akgnn.errors import CheckpointError
 from akgnn.explain.insight import insight_of
 from akgnn.models.scalars import Position, by_layer, positions_of
-from akgnn.report.atlas import atlas_of
+from akgnn.report.atlas import NO_ATLAS, atlas_of
 from akgnn.report.figures import Figure
-from akgnn.report.html import Page
+from akgnn.report.html import MOST_BYTES, Page, render
 from akgnn.report.kernels import LearnedKernels, learned_kernels
 from akgnn.report.panels import Panel, still_words
 from akgnn.report.reliability_figure import reliability_figure
@@ -28,7 +29,13 @@ from akgnn.runs.run import Run, load_run
 from akgnn.training.fit import predict_logits
 from akgnn.training.metrics import interval_words
 
+MOST_CLASSES = 80
+"""Of more classes the confusion matrix would be most of the page, and nobody could read it."""
+
 _LISTED = 12
+_CONFUSIONS = 40
+# Bytes for what the section of the atlas says, and for what compresses less well than thought.
+_SPARE = 10_000
 # Where there are more layers, the bands of their groups would cover one another.
 _MOST_BANDS = 6
 
@@ -44,7 +51,6 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
     insight = insight_of(model, data, calibration=run.result.calibration, logits=logits)
     learned = learned_kernels(run, model, data)
     reliability = reliability_figure(insight.reliability)
-    atlas = atlas_of(run, model, data, logits, insight.suspects)
     settings = run.plan.run
     shown: dict[str, Any] = {
         "run": run,
@@ -52,6 +58,8 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
         "graph": graph_name(run.plan.data_name),
         "class_names": data.class_names,
         "insight": insight,
+        "has_matrix": data.num_classes <= MOST_CLASSES,
+        "confusions": confusions_of(insight.confusion),
         "ensemble_words": ensemble_words(run),
         "signal_words": signal_words(insight.signals, insight.smoothing),
         "frequencies_explained": FREQUENCIES_EXPLAINED,
@@ -60,19 +68,37 @@ def run_page(folder: Path, data_root: Path | None = None) -> Page:
         "learned": learned,
         "thresholds": THRESHOLDS,
         "interval": interval_words(run.result.test_accuracy, insight.num_test),
-        "atlas": atlas,
+        "atlas": NO_ATLAS,
     }
-    return Page(
+    page = Page(
         f"{settings.model} on {shown['graph']}, {settings.seeds}",
         "run.html",
         shown,
         figures=(*_figures(run), *([reliability] if insight.num_test else [])),
         responses=_responses(run, learned, data),
         counts={name: getattr(settings, name) for name in ("dataset", "model", "seed")},
-        data={"atlas": atlas.drawn},
         scripts=("atlas-model.js", "atlas-map.js", "atlas.js"),
         styles=("atlas.css",),
     )
+    room = MOST_BYTES - len(render(page).encode()) - _SPARE
+    atlas = atlas_of(run, model, data, logits, insight.suspects, room)
+    return replace(
+        page,
+        shown={**shown, "atlas": atlas},
+        data={"atlas": atlas.drawn},
+        packed={"atlas": atlas.packed},
+    )
+
+
+def confusions_of(table: Sequence[Sequence[int]]) -> list[tuple[int, int, int]]:
+    """The mistakes that were made most often: how often, the true class, the predicted one."""
+    found = [
+        (count, true, predicted)
+        for true, row in enumerate(table)
+        for predicted, count in enumerate(row)
+        if count and predicted != true
+    ]
+    return sorted(found, key=lambda each: -each[0])[:_CONFUSIONS]
 
 
 def _figures(run: Run) -> tuple[Figure, ...]:

@@ -1,9 +1,7 @@
 // The atlas: sliders that run the model again, a map of its classes, and why a node gets its own.
 "use strict";
-(() => {
-  const body = document.getElementById("atlas-body");
+akgnn.atlas = akgnn.loaded.then(() => {
   const data = akgnn.data.atlas;
-  if (!body || !data) return;
   const byId = (name) => document.getElementById(`atlas-${name}`);
   const ROLES = ["in no set", "training node", "validation node", "test node"];
   const [VALIDATION, TEST] = [2, 3];
@@ -38,11 +36,9 @@
     return made;
   }
 
-  // The arrays of the page: compressed, and all first bytes before all second ones.
-  async function unpack({ arrays, text }) {
-    const packed = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-    const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  // The arrays of the page: all first bytes before all second ones.
+  async function unpack(arrays) {
+    const bytes = new Uint8Array(await akgnn.inflated("atlas").arrayBuffer());
     const found = {};
     let at = 0;
     for (const [name, type, length] of arrays) {
@@ -59,10 +55,17 @@
   }
 
   // Rows of neighbours from the edges of the page, in both directions where they have none.
-  function graphOf({ count, col, edgeWeight }) {
+  function graphOf({ count, gap, edgeWeight }) {
     const nodes = count.length;
-    const row = new Uint32Array(col.length);
-    for (let i = 0, e = 0; i < nodes; i += 1) for (const end = e + count[i]; e < end; e += 1) row[e] = i;
+    const row = new Uint32Array(gap.length);
+    const col = new Uint32Array(gap.length);
+    for (let i = 0, e = 0; i < nodes; i += 1) {
+      for (let last = 0, end = e + count[i]; e < end; e += 1) {
+        row[e] = i;
+        last += gap[e];
+        col[e] = last;
+      }
+    }
     const gather = (ends) => {
       const rowptr = new Uint32Array(nodes + 1);
       for (const [to] of ends) for (const i of to) rowptr[i + 1] += 1;
@@ -94,8 +97,31 @@
     return graph;
   }
 
+  // What enters the layers, of whole numbers along its axes (see whole_numbers.py); or what the
+  // non-linearity makes of them, times a matrix of the classifier.
+  function signalOf({ numbers, basis, offset, fold }, { step, channels, hasSource, slope }, count) {
+    const width = offset.length;
+    const axes = basis.length / width;
+    const signal = new Float32Array(count * channels);
+    const carried = new Float64Array(width);
+    const folded = new Float64Array(channels);
+    // out += value · row of a matrix.
+    const add = (out, value, matrix, row) => {
+      if (value !== 0) for (let k = 0, at = row * out.length; k < out.length; k += 1, at += 1) out[k] += value * matrix[at];
+    };
+    for (let i = 0; i < count; i += 1) {
+      carried.set(offset);
+      for (let axis = 0; axis < axes; axis += 1) add(carried, step * numbers[axis * count + i], basis, axis);
+      for (let k = 0; hasSource && k < width; k += 1) if (carried[k] < 0) carried[k] *= slope;
+      folded.fill(0);
+      for (let k = 0; fold && k < width; k += 1) add(folded, carried[k], fold, k);
+      signal.set(fold ? folded : carried, i * channels);
+    }
+    return signal;
+  }
+
   async function start() {
-    const arrays = await unpack(data.packed);
+    const arrays = await unpack(data.arrays);
     const graph = graphOf(arrays);
     const { label, role } = arrays;
     const count = graph.count;
@@ -103,7 +129,7 @@
     const nameOf = (i) => (data.names ? data.names[i] : String(i));
     const chain = data.chain && {
       ...data.chain,
-      signal: arrays.signal,
+      signal: signalOf(arrays, data.chain, count),
       head: Array.from({ length: data.chain.head }, (_, k) => ({ weight: arrays[`weight${k}`], bias: arrays[`bias${k}`] })),
     };
     const network = chain && akgnn.network(chain, graph, data.calibration);
@@ -666,5 +692,5 @@
     };
   }
 
-  akgnn.atlas = start();
-})();
+  return start();
+});

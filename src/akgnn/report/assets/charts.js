@@ -1,6 +1,6 @@
 // The figures, drawn by plotly from the numbers that are part of the page.
 "use strict";
-(() => {
+akgnn.loaded.then(() => {
   const config = { displayModeBar: false, responsive: true, showTips: false };
 
   akgnn.layout = (changes) => {
@@ -15,6 +15,11 @@
       tickfont: { size: 11 },
     };
     const { xaxis, yaxis, ...rest } = changes;
+    // Where the lines are read off.
+    const spike = {
+      showspikes: (rest.hovermode ?? "x") === "x", spikemode: "across", spikesnap: "hovered data",
+      spikethickness: 1, spikedash: "dot", spikecolor: akgnn.colour("muted"),
+    };
     return {
       paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)",
@@ -22,22 +27,42 @@
       margin: { l: 44, r: 12, t: 8, b: 40 },
       showlegend: false,
       dragmode: false,
-      hovermode: "x unified",
+      hovermode: "x",
       hoverlabel: {
-        // What lies beneath shines through.
-        bgcolor: akgnn.faded("paper", 0.85),
+        bgcolor: akgnn.colour("paper"),
         bordercolor: akgnn.colour("rule"),
         font: { color: akgnn.colour("ink"), size: 12 },
         namelength: -1,
       },
-      xaxis: { ...axis, ...xaxis, title: { ...axis.title, ...xaxis.title } },
+      xaxis: { ...axis, ...spike, ...xaxis, title: { ...axis.title, ...xaxis.title } },
       yaxis: { ...axis, ...yaxis, title: { ...axis.title, ...yaxis.title } },
       ...rest,
     };
   };
 
-  akgnn.axisStyle = () => akgnn.layout({ xaxis: {}, yaxis: {} }).xaxis;
-  akgnn.draw = (element, traces, layout) => Plotly.react(element, traces, layout, config);
+  akgnn.axisStyle = () => akgnn.layout({ xaxis: {}, yaxis: {} }).yaxis;
+
+  // The library comes with the first chart; the page's policy knows it by its hash. A map, which is
+  // further up, comes before it.
+  let library = null;
+  async function load() {
+    await akgnn.atlas?.catch(reportError);
+    const script = document.createElement("script");
+    script.textContent = await akgnn.inflated("plotly").text();
+    document.head.append(script);
+  }
+  akgnn.draw = async (element, traces, layout) => {
+    await (library ??= load());
+    const isRead = layout.hovermode === "x";
+    // A line that says something does so below the chart.
+    const shown = isRead ? traces.map((trace) => ({ hoverinfo: "none", ...trace })) : traces;
+    await Plotly.react(element, shown, layout, config);
+    if (isRead) akgnn.reading(element);
+  };
+
+  // How values are said: with so many digits, and their unit.
+  const digits = (count, unit = "") => (value) => akgnn.number(value, count) + unit;
+  akgnn.digits = digits;
 
   const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"];
   const MARKS = ["circle", "diamond", "square", "triangle-up", "triangle-down", "x"];
@@ -72,7 +97,7 @@
 
   const upTo = (count) => Array.from({ length: count }, (_, index) => index + 1);
 
-  // There and back again: a fill between two traces would turn the order of names on hover.
+  // There and back again, as one trace that says nothing.
   function band(x, low, high, colour, alpha = 0.18) {
     const known = x.map((_, k) => k).filter((k) => low[k] !== null && high[k] !== null);
     const back = [...known].reverse();
@@ -120,33 +145,33 @@
       akgnn.draw(element, [
         ...band(x, panel.train.low, panel.train.high, "series-1"),
         ...band(x, panel.val.low, panel.val.high, "series-2"),
-        line("training", x, panel.train.mid, "series-1", "solid"),
-        line("validation", x, panel.val.mid, "series-2", "dash"),
+        line("training", x, panel.train.mid, "series-1", "solid", { said: digits(3) }),
+        line("validation", x, panel.val.mid, "series-2", "dash", { said: digits(3) }),
       ], akgnn.layout({
         xaxis: { title: { text: "epoch" }, range: [0, epochs + 1] },
-        yaxis: { title: { text: "loss" }, range: top, hoverformat: ".3f" },
+        yaxis: { title: { text: "loss" }, range: top },
       }));
     },
 
     "run-loss"(element, panel) {
       const x = upTo(panel.val.length);
       akgnn.draw(element, [
-        line("training", x, panel.train, "series-1", "solid"),
-        line("validation", x, panel.val, "series-2", "dash"),
+        line("training", x, panel.train, "series-1", "solid", { said: digits(3) }),
+        line("validation", x, panel.val, "series-2", "dash", { said: digits(3) }),
       ], akgnn.layout({
         margin: { l: 44, r: 12, t: 24, b: 40 },
         xaxis: { title: { text: "epoch" } },
-        yaxis: { title: { text: "loss" }, rangemode: "tozero", hoverformat: ".3f" },
+        yaxis: { title: { text: "loss" }, rangemode: "tozero" },
         ...upright(panel.best, x.length),
       }));
     },
 
     "run-lambda"(element, panel) {
-      byEpoch(element, panel, { title: { text: "λ" }, hoverformat: ".3f" }, 2);
+      byEpoch(element, panel, { title: { text: "λ" } }, 2);
     },
 
     "run-share"(element, panel) {
-      byEpoch(element, panel, { ...shareAxis(element), hoverformat: ".3f" }, 0);
+      byEpoch(element, panel, { ...shareAxis(element) }, 0);
     },
 
     "run-reliability"(element, panel) {
@@ -185,9 +210,9 @@
       const isShare = "layers" in panel;
       const named = isShare ? panel.layers : panel.rows;
       const bands = isShare ? [] : bandsOf(named);
-      akgnn.draw(element, [...bands, ...linesOf(named, isShare ? 7 : 8, isShare ? "%{y:.2f}" : unitOf(panel.metric))], akgnn.layout({
+      akgnn.draw(element, [...bands, ...linesOf(named, isShare ? 7 : 8, isShare ? digits(2) : unitOf(panel.metric))], akgnn.layout({
         xaxis: { title: { text: "homophily" }, range: [-0.04, 1.04], dtick: 0.2 },
-        yaxis: isShare ? { ...shareAxis(element), hoverformat: ".2f" } : scoreAxis(panel.metric, named),
+        yaxis: isShare ? { ...shareAxis(element) } : scoreAxis(panel.metric, named),
         shapes: panel.chance.map((x) => ({
           type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1,
           line: { color: akgnn.colour("muted"), width: 1, dash: "dot" },
@@ -207,9 +232,9 @@
     },
 
     training(element, panel) {
-      akgnn.draw(element, [...bandsOf(panel.rows), ...linesOf(panel.rows, 5, "%{y:.2f}")], akgnn.layout({
+      akgnn.draw(element, [...bandsOf(panel.rows), ...linesOf(panel.rows, 5, digits(2))], akgnn.layout({
         xaxis: { title: { text: "epoch" } },
-        yaxis: { ...shareAxis(element), hoverformat: ".2f" },
+        yaxis: { ...shareAxis(element) },
       }));
     },
 
@@ -221,7 +246,7 @@
         ...band(x, edge(panel, name, -1), edge(panel, name, 1), colour).map((t) => ({ ...t, yaxis })),
         line(said, x, panel[name].mean, colour, dash, {
           mode: "lines+markers", marker: { symbol, size: 8, color: akgnn.colour(colour) },
-          hovertemplate: "%{y:.1f} %", yaxis,
+          said: digits(1, " %"), yaxis,
         }),
       ];
       const scale = (name, text, domain, shown) => {
@@ -243,13 +268,13 @@
       akgnn.draw(element, panel.lines.map((row, k) => line(
         row.name, row.x, row.y, `series-${1 + (k % 6)}`, DASHES[(k + Math.floor(k / 6)) % 6],
         {
-          mode: "lines+markers",
+          mode: "lines+markers", said: (y) => Number(y.toPrecision(3)).toLocaleString("en"),
           marker: { symbol: MARKS[k % 6], size: 8, color: akgnn.colour(`series-${1 + (k % 6)}`) },
         },
       )), akgnn.layout({
         xaxis: { title: { text: "edges" }, type: "log", dtick: 1, exponentformat: "power" },
         yaxis: {
-          title: { text: panel.unit }, type: "log", hoverformat: ",.3~r",
+          title: { text: panel.unit }, type: "log",
           ...stepTicks(panel.lines.flatMap((row) => row.y)),
         },
       }));
@@ -347,19 +372,19 @@
   const bandsOf = (rows) => rows.flatMap((row, k) => (
     band(row.x, edge(row, -1), edge(row, 1), `series-${1 + (k % 6)}`, 0.12)
   ));
-  const linesOf = (rows, size, hover = "%{y:.1f} %") => rows.map((row, k) => line(
+  const linesOf = (rows, size, said) => rows.map((row, k) => line(
     row.name, row.x, row.mean, `series-${1 + (k % 6)}`, DASHES[(k + Math.floor(k / 6)) % 6],
     {
-      mode: "lines+markers", hovertemplate: hover,
+      mode: "lines+markers", said,
       marker: { symbol: MARKS[k % 6], size, color: akgnn.colour(`series-${1 + (k % 6)}`) },
     },
   ));
   // What the axis is in, of its title "test accuracy, %".
-  const unitOf = (metric) => (metric.endsWith("%") ? "%{y:.1f} %" : "%{y:.3f}");
+  const unitOf = (metric) => (metric.endsWith("%") ? digits(1, " %") : digits(3));
   function scoreAxis(metric, rows) {
     const room = range(rows.flatMap((row) => [...edge(row, -1), ...edge(row, 1)]));
     return {
-      title: { text: metric }, hoverformat: ".1f",
+      title: { text: metric },
       range: [Math.max(room[0], -1), Math.min(room[1], 101)],
     };
   }
@@ -401,7 +426,7 @@
     const names = panel.names;
     const colour = (k) => `series-${1 + (k % 5)}`;
     const bands = panel.low.flatMap((low, k) => band(x, low, panel.high[k], colour(k), 0.12));
-    const lines = panel.layers.map((y, k) => line(names[k], x, y, colour(k), DASHES[k % DASHES.length]));
+    const lines = panel.layers.map((y, k) => line(names[k], x, y, colour(k), DASHES[k % DASHES.length], { said: digits(3) }));
     const scale = axis.range ?? range([...panel.layers, ...panel.low, ...panel.high].flat());
     const marked = upright(panel.best, x.length);
     const ends = panel.layers.map((y) => y[y.length - 1]);
@@ -477,4 +502,4 @@
     const { kind, panels } = akgnn.data.figures[element.dataset.figure];
     akgnn.whenShown(element, () => draws[kind](element, panels[Number(element.dataset.panel)], panels));
   }
-})();
+});

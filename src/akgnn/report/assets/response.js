@@ -1,6 +1,6 @@
 // The frequency response of a stack of kernels, with a slider for each scalar.
 "use strict";
-(() => {
+akgnn.loaded.then(() => {
   const chart = document.getElementById("response-chart");
   if (!chart) return;
   // What a layer multiplies μ by, and how far its slider goes. λ is Theorem 1: λ = 1 gives 1 - μ, a
@@ -46,7 +46,7 @@
     const fade = (k) => 0.95 - (0.6 * k) / Math.max(1, count - 1);
     const curve = (name, y, colour, width, dash) => ({
       name, x: grid, y, mode: "lines", line: { color: colour, width, dash },
-      hovertemplate: "%{y:.2f}",
+      said: akgnn.digits(2),
     });
     const list = [];
     for (let k = 0; k < count && isShown("layer"); k += 1) {
@@ -66,7 +66,7 @@
         x: share.map((_, k) => (2 * k + 1) / share.length),
         y: share.map((part) => 100 * part), width: 2 / share.length,
         marker: { color: akgnn.colour("muted"), line: { width: 0 } },
-        hovertemplate: "%{y:.2f} %",
+        said: akgnn.digits(2, " %"),
       });
     }
     return list;
@@ -201,4 +201,4 @@
     isFirst = false;
     return graphs ? choose() : reset();
   });
-})();
+});

@@ -1,7 +1,7 @@
 // Tables: intervals and single runs, sorting by a column, opening a row, choosing a graph. And
 // commands, to be copied.
 "use strict";
-(() => {
+akgnn.loaded.then(() => {
   const SVG = "http://www.w3.org/2000/svg";
   const { tables = {}, texts = [], command } = akgnn.data;
   const dataOf = new Map();
@@ -202,4 +202,4 @@
     sizes.observe(box);
     if (box.firstElementChild) sizes.observe(box.firstElementChild);
   }
-})();
+});

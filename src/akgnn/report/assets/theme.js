@@ -1,9 +1,21 @@
-// Light and dark: the system decides until the button is pressed.
+// What the page carries; and light and dark: the system decides until the button is pressed.
 "use strict";
-const akgnn = {
-  data: JSON.parse(document.getElementById("drawn").textContent),
-  redraw: [],
+const akgnn = { redraw: [] };
+
+// What the page carries compressed, by its name (see packing.py).
+akgnn.inflated = (name) => {
+  const text = atob(document.getElementById(`packed-${name}`).textContent);
+  const packed = new Uint8Array(text.length);
+  for (let k = 0; k < text.length; k += 1) packed[k] = text.charCodeAt(k);
+  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw")));
 };
+
+// First the page is painted, then its numbers are read. A tab that is not shown paints nothing.
+akgnn.loaded = new Promise((go) => {
+  requestAnimationFrame(() => setTimeout(go));
+  setTimeout(go, 250);
+}).then(() => akgnn.inflated("drawn").json()).then((data) => { akgnn.data = data; });
+if (!("DecompressionStream" in window)) document.getElementById("too-old").hidden = false;
 
 (() => {
   const root = document.documentElement;
