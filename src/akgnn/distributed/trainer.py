@@ -63,11 +63,7 @@ def own_rows(parts: Parts, group: Group, device: torch.device | str = "cpu") -> 
         SettingsError: There are more processes than parts.
     """
     facts = parts.facts
-    if group.size > facts.num_parts:
-        raise SettingsError(
-            f"{group.size} processes cannot share {facts.num_parts} parts: start at most "
-            f"{facts.num_parts}, or cut the graph into more with `akgnn partition --parts`."
-        )
+    check_enough_parts(parts, group)
     spans = spans_of(facts.num_parts, group.size)
     own = [parts.part(index) for index in range(*spans[group.rank])]
     starts = [facts.starts[first] for first, _ in spans] + [facts.num_nodes]
@@ -84,6 +80,19 @@ def own_rows(parts: Parts, group: Group, device: torch.device | str = "cpu") -> 
     )
     ids = torch.cat([part.ids for part in own]).to(device)
     return OwnRows(facts, data, ids, PartDivision(blocks, spans, group))
+
+
+def check_enough_parts(parts: Parts, group: Group) -> None:
+    """Refuse more processes than there are parts.
+
+    Raises:
+        SettingsError: There are more.
+    """
+    if group.size > parts.num_parts:
+        raise SettingsError(
+            f"{group.size} processes cannot share {parts.num_parts} parts: start at most "
+            f"{parts.num_parts}, or cut the graph into more with `akgnn partition --parts`."
+        )
 
 
 def fit_parts(

@@ -14,10 +14,11 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from akgnn.codec import from_json
+from akgnn.distributed.division import spans_of
 from akgnn.distributed.folder import FolderParts
 from akgnn.distributed.group import Group
 from akgnn.distributed.parts import PartsFacts
-from akgnn.distributed.trainer import OwnRows, fit_parts, own_rows
+from akgnn.distributed.trainer import OwnRows, check_enough_parts, fit_parts, own_rows
 from akgnn.errors import AkgnnError, SettingsError
 from akgnn.files import json_text, parse_json
 from akgnn.machine.provenance import run_versions
@@ -153,6 +154,9 @@ def _checked_rows(plan: RunPlan, parts: FolderParts, group: Group, device: torch
         raise SettingsError(
             "Labels among the inputs are not to be had of parts; choose another preset."
         )
+    check_enough_parts(parts, group)
+    for index in range(*spans_of(parts.num_parts, group.size)[group.rank]):
+        parts.check(index)
     return own_rows(parts, group, device)
 
 
