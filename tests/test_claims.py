@@ -91,6 +91,8 @@ def test_a_page_edited_by_hand_is_found(tool, tmp_path, monkeypatch, capsys):
         ("{mean table1}", "has no answer"),
         ("{published kernels; AKGNN; cora}", "Nothing is published"),
         ("{readout cosine; mars}", "has no answer"),
+        ("{energy sum; learned; 3}", "has no answer"),
+        ("{verdict splits; AKGNN; GCN; cora; 7}", "No records of 'AKGNN'"),
     ],
 )
 def test_texts_that_do_not_ask_rightly_are_refused(tool, text, message):
