@@ -40,7 +40,14 @@ def tool():
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "docs/reproduction.md", "docs/kernels.md", "docs/performance.md"]
+    "name",
+    [
+        "README.md",
+        "docs/choosing.md",
+        "docs/reproduction.md",
+        "docs/kernels.md",
+        "docs/performance.md",
+    ],
 )
 def test_every_table_is_what_the_records_give(tool, name):
     text = (ROOT / name).read_text(encoding="utf-8")
@@ -97,17 +104,7 @@ def test_all_records_can_be_read_and_none_failed():
 # Not all of their runs were trained yet; tables show a dash there.
 UNFINISHED = {
     "budget",
-    "depth-readout",
-    "elsewhere",
-    "heterophily",
-    "homophily",
     "label-rate",
-    "lambda-labels",
-    "medium",
-    "public-code",
-    "readouts",
-    "scalars",
-    "splits",
     *(name for name in SPECS if name.startswith(("noise", "sensitivity"))),
 }
 
@@ -268,6 +265,39 @@ def test_a_table_may_be_turned(tool):
     compared = tool.table("turned compare splits: AKGNN; GCN").splitlines()
     assert compared[0] == "| AKGNN minus | GCN |"
     assert compared[2].startswith("| runs | paired, ")
+
+
+def test_energies_were_measured_for_every_depth_readout_and_kind_of_scalar(tool):
+    lines = (ROOT / "results" / "energy.jsonl").read_text(encoding="utf-8").splitlines()
+    seeds = {}
+    for line in map(json.loads, lines):
+        key = line["num_layers"], line["readout"], line["learn_lambda"]
+        seeds.setdefault(key, []).append(line["seed"])
+        assert len(line["layers"]) == line["num_layers"] + 1
+        # The last layer alone is what the classifier sees.
+        assert line["readout"] == "sum" or line["energy"] == line["layers"][-1]
+    assert set(seeds) == set(itertools.product((2, 5, 10, 20), ("sum", "last"), (True, False)))
+    assert all(each == list(range(len(each))) and len(each) >= 2 for each in seeds.values())
+    _, _, *rows = tool.table("energy energy").splitlines()
+    assert len(rows) == 16
+
+
+def test_scalars_by_epoch_are_means_over_the_runs_that_still_train(tool):
+    (_, _, first, *_, last) = tool.table("trajectory loss: AKGNN").splitlines()
+    (result,) = [
+        each
+        for each in collect(load_spec("loss"), tool.records("results"))
+        if each.cell.row.label == "AKGNN"
+    ]
+    histories = [record.history.lambda_max for record in result.finished if record.history]
+    assert first.split(" | ")[2:5] == ["1", str(len(histories)), "2.00"]
+    still = [scalars[149][4] for scalars in histories if len(scalars) >= 150]
+    assert last.strip("| ").split(" | ")[2:] == [
+        "150",
+        str(len(still)),
+        *last.split(" | ")[4:8],
+        f"{fmean(still):.2f}",
+    ]
 
 
 def test_the_count_of_published_values_is_what_the_records_give(tool):

@@ -77,9 +77,14 @@ def results(spec: str) -> Sequence[CellResult]:
 
 
 @cache
-def against(spec: str, row: str) -> Mapping[tuple[str, str], Comparison]:
-    """A row of a study against all others, by row and data set."""
-    return against_row(results(spec), row)
+def against(spec: str, row: str, point: str = "") -> Mapping[tuple[str, str], Comparison]:
+    """A row of a study against all others, by row and data set; at a point of the grid."""
+    here = [result for result in results(spec) if not point or _is_at(result, point)]
+    return against_row(here, row)
+
+
+def _is_at(result: CellResult, point: str) -> bool:
+    return [str(value) for value in result.cell.point.values()] == [point]
 
 
 def cell(spec: str, row: str, dataset: str, point: str = "") -> CellResult:
@@ -88,7 +93,7 @@ def cell(spec: str, row: str, dataset: str, point: str = "") -> CellResult:
         result
         for result in results(spec)
         if (result.cell.row.label, result.cell.dataset) == (row, dataset)
-        and (not point or [str(value) for value in result.cell.point.values()] == [point])
+        and (not point or _is_at(result, point))
     ]
     if len(found) != 1 or not found[0].finished:
         raise ClaimError(f"No records of {row!r} on {dataset!r} in {spec!r}, or several rows.")
@@ -116,23 +121,23 @@ def published(spec: str, row: str, dataset: str) -> Answer:
     return Answer(found.mean, f"{found.mean:.1f}")
 
 
-def compared(spec: str, first: str, second: str, dataset: str) -> Comparison:
+def compared(spec: str, first: str, second: str, dataset: str, point: str = "") -> Comparison:
     """One row against another."""
-    cell(spec, first, dataset)
-    cell(spec, second, dataset)
-    return against(spec, first)[second, dataset]
+    cell(spec, first, dataset, point)
+    cell(spec, second, dataset, point)
+    return against(spec, first, point)[second, dataset]
 
 
-def difference(spec: str, first: str, second: str, dataset: str) -> Answer:
+def difference(spec: str, first: str, second: str, dataset: str, point: str = "") -> Answer:
     """The difference of two rows, with its interval."""
-    found = compared(spec, first, second, dataset)
+    found = compared(spec, first, second, dataset, point)
     low, high = found.ci95
     return Answer(found.difference, f"{found.difference:+.1f} [{low:+.1f}, {high:+.1f}]")
 
 
-def apart(spec: str, first: str, second: str, dataset: str) -> Answer:
+def apart(spec: str, first: str, second: str, dataset: str, point: str = "") -> Answer:
     """How far two rows are apart, whichever is higher."""
-    value = abs(compared(spec, first, second, dataset).difference)
+    value = abs(compared(spec, first, second, dataset, point).difference)
     return Answer(value, f"{value:.1f}")
 
 
@@ -149,9 +154,9 @@ def share(spec: str, row: str, dataset: str, layer: str) -> Answer:
     return Answer(value, f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−"))
 
 
-def verdict(spec: str, first: str, second: str, dataset: str) -> Answer:
+def verdict(spec: str, first: str, second: str, dataset: str, point: str = "") -> Answer:
     """1, -1 or 0 where the first row is higher, lower or no difference is shown."""
-    text = compared(spec, first, second, dataset).verdict
+    text = compared(spec, first, second, dataset, point).verdict
     return Answer({"higher": 1.0, "lower": -1.0}.get(text, 0.0), text)
 
 
@@ -194,6 +199,23 @@ def readout(what: str, dataset: str) -> Answer:
     lines = [json.loads(line) for line in text.splitlines()]
     value = statistics.fmean(line[what] for line in lines if line["dataset"] == dataset)
     return Answer(value, f"{value:.4f}" if what == "cosine" else f"{100 * value:.1f}")
+
+
+def energy(readout: str, learned: str, layers: str, what: str = "readout") -> Answer:
+    """The mean Dirichlet energy after training on Cora, of `benchmarks/energy.py`.
+
+    Of what the classifier sees, or of one layer's signal, `first` or `last`.
+    """
+    text = (ROOT / "results" / "energy.jsonl").read_text(encoding="utf-8")
+    place = {"first": 1, "last": -1}
+    values = [
+        line["energy"] if what == "readout" else line["layers"][place[what]]
+        for line in map(json.loads, text.splitlines())
+        if (line["readout"], line["learn_lambda"], line["num_layers"])
+        == (readout, {"learned": True, "fixed": False}[learned], int(layers))
+    ]
+    value = statistics.fmean(values)
+    return Answer(value, f"{value:.3f}")
 
 
 def cost(model: str, layers: str, width: str) -> Answer:
@@ -258,6 +280,7 @@ QUESTIONS: Mapping[str, Callable[..., Answer]] = {
     "lambda": scalar,
     "deviation": deviation,
     "readout": readout,
+    "energy": energy,
     "cost": cost,
     "evenness": evenness,
     "theory": theory,

@@ -4,21 +4,26 @@ A table stands between `<!-- table NAME -->` and `<!-- end -->`. NAME is an expe
 `results`; `NAME by METRIC` for another metric of its records; either with `: LABEL; …` for some of
 its rows, or after `compare` for its first row against the others, or after `turned` with a line for
 each data set; `agreement NAME NAME …` for the readings of a method whose published values were
-found; `search NAME` for a search, in `results/search`; or `bench NAME` for benchmarks, in
-`results/bench`. `figure NAME` shows the figure of an experiment. Figures, the curves of benchmarks
-and the figure of the idea are written to `docs/plots`.
+found; `search NAME` for a search, in `results/search`; `trajectory NAME` for λ by epoch where
+records keep it; `energy NAME` for what `benchmarks/energy.py` measured; or `bench NAME` for
+benchmarks, in `results/bench`. `figure NAME` shows the figure of an experiment. Figures, the curves
+of benchmarks and the figure of the idea are written to `docs/plots`.
 """
 
+import json
 import re
 import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from statistics import fmean
 
 from akgnn.bench.record import BenchContents, read_records
+from akgnn.data.catalogue import graph_name
 from akgnn.experiments.record import Record
 from akgnn.experiments.results import (
     CellResult,
+    as_markdown,
     by_metric,
     collect,
     markdown_agreement,
@@ -46,6 +51,8 @@ DOCUMENTS = (
     "docs/reproduction.md",
 )
 PLOTS = ROOT / "docs" / PLOTS_FOLDER
+# Those that λ is shown at; no run of the study of losses ends before the last.
+_EPOCHS = (1, 10, 25, 50, 100, 150)
 _TABLE = re.compile(r"(<!-- table (.+?) -->\n).*?(<!-- end -->)", flags=re.S)
 
 
@@ -68,6 +75,8 @@ def table(name: str) -> str:
     kind, _, rest = name.rpartition(" ")
     if kind == "bench":
         return speed_markdown(rest, benchmarks())
+    if kind == "energy":
+        return energies(rest)
     if kind == "figure":
         return figure_markdown(figure(rest, labels))
     if name.startswith("agreement "):
@@ -82,6 +91,8 @@ def table(name: str) -> str:
     results = collect(spec, records("results"))
     results = by_metric(results, metric) if metric else results
     results = rows_of(results, labels) if labels else results
+    if kind == "trajectory":
+        return trajectory(results)
     is_turned = "turned" in kind
     if "compare" in kind:
         return markdown_comparison(results, is_turned=is_turned)
@@ -108,6 +119,36 @@ def plots() -> dict[str, str]:
     figures = [figure(name, labels) for name, _, labels in (each.partition(":") for each in names)]
     files = [plot_files(benchmarks()), idea_files(), *map(figure_files, figures)]
     return {name: text for found in files for name, text in found.items()}
+
+
+def trajectory(results: Sequence[CellResult]) -> str:
+    """λ of each layer by epoch, means over the seeds that still train, a line for each epoch."""
+    lines = []
+    for result in results:
+        found = [record.history.lambda_max for record in result.finished if record.history]
+        for epoch in _EPOCHS:
+            here = [scalars[epoch - 1] for scalars in found if len(scalars) >= epoch]
+            means = [f"{fmean(layer):.2f}" for layer in zip(*here, strict=True)]
+            name = graph_name(result.cell.dataset)
+            lines.append([result.cell.row.label, name, str(epoch), str(len(here)), *means])
+    layers = [f"layer {k}" for k in range(1, len(lines[0]) - 3)]
+    return as_markdown([["method", "graph", "epoch", "runs", *layers], *lines])
+
+
+def energies(name: str) -> str:
+    """Dirichlet energies by readout and depth, means over seeds, of a file of the benchmark."""
+    text = (ROOT / "results" / f"{name}.jsonl").read_text(encoding="utf-8")
+    found: dict[tuple[str, bool, int], list[list[float]]] = {}
+    for line in map(json.loads, text.splitlines()):
+        key = (line["readout"], not line["learn_lambda"], line["num_layers"])
+        signals = line["layers"]
+        numbers = [signals[0], signals[1], signals[-1], line["energy"]]
+        found.setdefault(key, []).append(numbers)
+    rows = [["readout", "λ", "K", "runs", "before", "layer 1", "layer K", "classifier sees"]]
+    for (readout, is_fixed, layers), lines in sorted(found.items()):
+        kinds = [readout, "fixed at 2" if is_fixed else "learned", str(layers), str(len(lines))]
+        rows.append([*kinds, *(f"{fmean(column):.3f}" for column in zip(*lines, strict=True))])
+    return as_markdown(rows)
 
 
 def rows_of(results: Sequence[CellResult], labels: str) -> list[CellResult]:

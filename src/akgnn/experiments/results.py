@@ -207,8 +207,7 @@ def table_of_texts(spec: Spec, results: Sequence[CellResult]) -> list[list[str]]
         key = (cell.row.label, *(str(value) for value in cell.point.values()))
         lines.setdefault(key, {})[cell.dataset] = result
     differ = len({len(result.finished) for result in results if result.finished}) > 1
-    varied = ("K" if name == "num_layers" else name for name in results[0].cell.point)
-    table = [["method", *varied, *["runs"] * differ, *_headings(results)]]
+    table = [["method", *_varied(results[0].cell), *["runs"] * differ, *_headings(results)]]
     for key, line in lines.items():
         cells = [line[name] for name in spec.datasets]
         runs = [_in_one(str(len(cell.finished) or "–") for cell in cells)]
@@ -225,7 +224,7 @@ def _in_one(texts: Iterable[str]) -> str:
 def markdown_table(spec: Spec, results: Sequence[CellResult], *, is_turned: bool = False) -> str:
     """The same in Markdown; turned, it has a line for each data set and a column for each row."""
     table = table_of_texts(spec, results)
-    return _as_markdown(_turned(table, "graph") if is_turned else table)
+    return as_markdown(_turned(table, "graph") if is_turned else table)
 
 
 def markdown_comparison(results: Sequence[CellResult], *, is_turned: bool = False) -> str:
@@ -233,21 +232,35 @@ def markdown_comparison(results: Sequence[CellResult], *, is_turned: bool = Fals
 
     A cell holds the difference of means, first minus other, its 95 % interval, and the verdict of
     both corrected tests; the column `runs` says whether they are paired, and how many runs count.
+    Where the spec varies something, rows are compared at each of its points, one line a point.
     """
     label = results[0].cell.row.label
-    compared = against_row(results, label)
-    datasets = list(dict.fromkeys(dataset for _, dataset in compared))
+    points: dict[tuple[str, ...], list[CellResult]] = {}
+    for result in results:
+        points.setdefault(tuple(map(str, result.cell.point.values())), []).append(result)
+    compared = {
+        (other, point, dataset): comparison
+        for point, here in points.items()
+        for (other, dataset), comparison in against_row(here, label).items()
+    }
+    datasets = list(dict.fromkeys(dataset for _, _, dataset in compared))
     shown = [result for result in results if result.cell.dataset in datasets]
-    head = [f"{label} minus", "runs", *_headings(shown)]
+    varied = _varied(results[0].cell) if len(points) > 1 else []
+    head = [f"{label} minus", *varied, "runs", *_headings(shown)]
     digits = {result.cell.dataset: METRICS[result.cell.metric].digits for result in shown}
     rows = []
-    for other in dict.fromkeys(other for other, _ in compared):
-        here = [compared[other, name] for name in datasets]
-        runs = _in_one(each.design for each in here if each.is_tested)
-        cells = (_compared(compared[other, name], digits[name]) for name in datasets)
-        rows.append([other, runs, *cells])
+    for other, point in dict.fromkeys((other, point) for other, point, _ in compared):
+        here = {name: compared[other, point, name] for name in datasets}
+        runs = _in_one(each.design for each in here.values() if each.is_tested)
+        cells = (_compared(here[name], digits[name]) for name in datasets)
+        rows.append([other, *(point if varied else ()), runs, *cells])
     table = [head, *rows]
-    return _as_markdown(_turned(table, head[0]) if is_turned else table)
+    return as_markdown(_turned(table, head[0]) if is_turned else table)
+
+
+def _varied(cell: Cell) -> list[str]:
+    """What differs between the points of a grid, as tables call it."""
+    return ["K" if name == "num_layers" else name for name in cell.point]
 
 
 def _turned(table: Sequence[Sequence[str]], corner: str) -> list[list[str]]:
@@ -260,8 +273,8 @@ def markdown_agreement(results: Sequence[CellResult]) -> str:
     """Which reading of a method has its published values, in Markdown; a line for each method.
 
     Rows are readings of one method where their labels begin alike: what comes before the first
-    comma or `with`. A cell names the reading whose runs agree best with the published value; half a
-    point is close enough. Where none agrees it has the mean that came nearest.
+    comma or `with`. A cell names the reading whose runs agree best with the published value, its
+    mean and that value; half a point is close enough. Where none agrees it is the nearest.
     """
     told = [result for result in results if result.summary and result.cell.published]
     datasets = list(dict.fromkeys(result.cell.dataset for result in told))
@@ -273,7 +286,7 @@ def markdown_agreement(results: Sequence[CellResult]) -> str:
         [method, *(_agreeing(method, found.get(dataset, [])) for dataset in datasets)]
         for method, found in cells.items()
     ]
-    return _as_markdown([["method", *map(shown_name, datasets)], *rows])
+    return as_markdown([["method", *map(shown_name, datasets)], *rows])
 
 
 def _agreeing(method: str, readings: Sequence[CellResult]) -> str:
@@ -289,11 +302,11 @@ def _agreeing(method: str, readings: Sequence[CellResult]) -> str:
         if verdict not in _AGREEMENT and distance <= _HALF_A_POINT:
             verdict = _AGREEMENT[-1]
         reading = result.cell.row.label.removeprefix(method).lstrip(", ") or "paper"
-        if verdict in _AGREEMENT:
-            judged.append((_AGREEMENT.index(verdict), distance, f"{verdict} ({reading})"))
-            continue
-        text = f"**not reproduced**: {summary.mean:.1f} ({reading}) for {published.mean:.1f}"
-        judged.append((len(_AGREEMENT), distance, text))
+        numbers = f"{summary.mean:.1f} ({reading}) for {published.mean:.1f}"
+        agrees = verdict in _AGREEMENT
+        place = _AGREEMENT.index(verdict) if agrees else len(_AGREEMENT)
+        text = f"{verdict if agrees else '**not reproduced**'}: {numbers}"
+        judged.append((place, distance, text))
     return min(judged)[2] if judged else "–"
 
 
@@ -314,7 +327,8 @@ def _compared(comparison: Comparison, digits: int) -> str:
     return f"{shown} {comparison.verdict}"
 
 
-def _as_markdown(table: Sequence[Sequence[str]]) -> str:
+def as_markdown(table: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown; the first row has the headings."""
     head, *rows = table
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n"
