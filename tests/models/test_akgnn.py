@@ -194,3 +194,44 @@ def test_nodes_are_classified_alone_as_among_all(classifier_layers):
     noise = Noise(7, 3)
     torch.testing.assert_close(model(x, graph, noise, nodes=nodes), model(x, graph, noise)[nodes])
     torch.testing.assert_close(model(x, graph, nodes=nodes), model(x, graph)[nodes])
+
+
+@pytest.mark.parametrize("classified", ["all nodes", "some nodes"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"kernel": "signed", "readout": "mean", "normalisation": "row"},
+        {"groups": 4, "readout": "last"},
+    ],
+)
+def test_channels_one_slice_after_the_other_give_what_all_at_once_do(options, classified):
+    graph = random_graph(1)
+    x = torch.randn(graph.num_nodes, 6, dtype=torch.float64)
+    nodes = torch.tensor([0, 3, 4]) if classified == "some nodes" else None
+    results = []
+    for channels_at_once in (0, 4, 12):
+        generator = torch.Generator().manual_seed(0)
+        settings = {"num_layers": 3, "channels_at_once": channels_at_once, **options}
+        model = AKGNN(6, 16, 3, generator=generator, **settings).double().train()
+        scores = model(x, graph, Noise(7, 3), nodes=nodes)
+        scores.square().sum().backward()
+        evaluated = model.eval()(x, graph, nodes=nodes)
+        results.append([scores, evaluated, *(p.grad for p in model.parameters())])
+    for other in results[1:]:
+        torch.testing.assert_close(other, results[0], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"channels_at_once": 6},
+        {"channels_at_once": 4, "groups": 2},
+        {"channels_at_once": 4, "readout": "max"},
+        {"channels_at_once": 4, "share_weights": False},
+        {"channels_at_once": 4, "recompute": True},
+    ],
+)
+def test_slices_that_do_not_fit_are_refused(options):
+    with pytest.raises(SettingsError, match="channels_at_once"):
+        AKGNN(6, 16, 3, **options)

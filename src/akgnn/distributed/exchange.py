@@ -9,6 +9,9 @@ from akgnn.csr import CSR, Pattern, index_dtype
 from akgnn.distributed.group import Group
 from akgnn.graph import Graph
 
+# Columns that are renumbered at a time.
+_BLOCK = 2**21
+
 
 class Halo:
     """Which rows come from other processes, and which go to them.
@@ -38,10 +41,14 @@ class Halo:
     def positions(self, columns: Tensor) -> Tensor:
         """Where the columns stand: own rows first, then the halo."""
         own = self.last - self.first
-        is_own = (columns >= self.first) & (columns < self.last)
-        outside = own + torch.searchsorted(self.ids, columns.long())
-        position = torch.where(is_own, columns.long() - self.first, outside)
-        return position.to(index_dtype(own + len(self.ids)))
+        dtype = index_dtype(own + len(self.ids))
+        positions = torch.empty(len(columns), dtype=dtype, device=columns.device)
+        # Block by block: what is needed for a while is far more than the result.
+        for block, column in zip(positions.split(_BLOCK), columns.split(_BLOCK), strict=True):
+            is_own = (column >= self.first) & (column < self.last)
+            outside = own + torch.searchsorted(self.ids, column.long())
+            block.copy_(torch.where(is_own, column.long() - self.first, outside))
+        return positions
 
     def joined(self, h: Tensor) -> Tensor:
         """Own rows, and below them the halo."""

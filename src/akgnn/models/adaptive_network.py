@@ -1,6 +1,7 @@
 """What all orders of AKGNN share: settings, the scalars of their kernels, and the classifier."""
 
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, cast
@@ -21,7 +22,7 @@ from akgnn.layers.readouts import Readout, find_readout
 from akgnn.ops.dropout import Noise
 from akgnn.ops.inputs import as_graph
 from akgnn.ops.rows import at_nodes
-from akgnn.settings import Settings, count, rate
+from akgnn.settings import Settings, count, rate, whole
 
 Order = Literal["transform-first", "propagate-first", "blocks", "hops"]
 Activation = Literal["relu", "leaky_relu"]
@@ -67,6 +68,9 @@ class AKGNNSettings(Settings):
         recompute: Whether the backward pass computes most of H^(1) … H^(K) again instead of keeping
             them, for less memory and more time; the results are the same. It needs one shared
             transform before the layers and a readout of `adaptive_chain`: sum, mean or last.
+        channels_at_once: How many channels go through all layers before the next ones do, for less
+            memory: signals of so many are held at a time, and computed again in the backward pass.
+            0 for all. It needs what `recompute` needs, is a multiple of 4 and holds whole groups.
         share_weights: False gives each layer its own weight matrix and non-linearity instead of
             the one shared transform (the paper's parameterisation trick).
         norm: What every block normalises: each channel over the nodes (`batch`), each node over its
@@ -97,6 +101,7 @@ class AKGNNSettings(Settings):
     learn_lambda: bool = True
     share_weights: bool = True
     recompute: bool = False
+    channels_at_once: int = whole(0)
     norm: Norm = "none"
     residual: bool = True
     input_transform: bool = True
@@ -130,6 +135,27 @@ class AKGNNSettings(Settings):
             raise SettingsError(
                 "recompute needs order='transform-first', share_weights=True, readout sum, mean or "
                 "last, and a normalisation other than 'directed'."
+            )
+
+        self._check_slices()
+
+    def _check_slices(self) -> None:
+        width = self.channels_at_once
+        if not width:
+            return
+        if not self.is_chain:
+            raise SettingsError(
+                "channels_at_once needs order='transform-first', share_weights=True, readout sum, "
+                "mean or last, and a normalisation other than 'directed'."
+            )
+        if self.recompute:
+            raise SettingsError(
+                "channels_at_once computes signals again by itself; leave recompute out."
+            )
+        if width % 4 or width % (self.hidden_channels // self.groups if self.groups > 1 else 1):
+            raise SettingsError(
+                f"channels_at_once={width} must be a multiple of 4 and hold whole groups of "
+                f"{self.hidden_channels // self.groups} channels."
             )
 
     @property
@@ -176,11 +202,22 @@ class AdaptiveNetwork(nn.Module, ABC):
         noise: Noise | None = None,
         *,
         edge_weight: Tensor | None = None,
+        nodes: Tensor | None = None,
     ) -> Tensor:
         """What the classifier sees, shape (nodes, channels); arguments as for `forward`."""
         noise = noise_in(self, noise)
         graph, edge_weight = self._edges(graph, edge_weight, x)
-        return self._embed(self._inputs(x, noise), graph, edge_weight, noise)
+        x = self._inputs(x, noise)
+        if self.settings.channels_at_once and isinstance(graph, Graph):
+            return self._embed_by_slices(x, graph, noise, nodes)
+        h = self._embed(x, graph, edge_weight, noise)
+        return h if nodes is None else h.index_select(-2, nodes)
+
+    def _embed_by_slices(
+        self, x: Tensor | CSR, graph: Graph, noise: Noise | None, nodes: Tensor | None
+    ) -> Tensor:
+        """As `embed`, a few channels after the other; of a network whose layers do not mix them."""
+        raise NotImplementedError
 
     def forward(
         self,
@@ -207,11 +244,9 @@ class AdaptiveNetwork(nn.Module, ABC):
             SettingsError: There is an `edge_weight` beside a `Graph`.
         """
         noise = noise_in(self, noise)
-        h = self.embed(x, graph, noise, edge_weight=edge_weight)
-        if nodes is None:
+        h = self.embed(x, graph, noise, edge_weight=edge_weight, nodes=nodes)
+        with nullcontext() if nodes is None else at_nodes(nodes):
             return self.classify(h, noise)
-        with at_nodes(nodes):
-            return self.classify(h.index_select(-2, nodes), noise)
 
     def classify(self, h: Tensor, noise: Noise | None = None) -> Tensor:
         """Class scores from what `embed` gives."""

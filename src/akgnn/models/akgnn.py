@@ -5,17 +5,20 @@ from typing import cast, final
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from akgnn.csr import CSR
 from akgnn.graph import Graph
 from akgnn.layers.ak_conv import AKConv, Form
 from akgnn.layers.dropout import Dropout, mask_keys
-from akgnn.layers.linear import Initialisation
+from akgnn.layers.linear import Initialisation, Linear, multiply
 from akgnn.layers.norms import InputNorm
 from akgnn.models.adaptive_network import Activation, AdaptiveNetwork, AKGNNSettings
 from akgnn.ops.adaptive_chain import adaptive_chain
+from akgnn.ops.divided import shift
 from akgnn.ops.dropout import Noise
 from akgnn.ops.inputs import Normalisation
+from akgnn.ops.rows import at_channels
 from akgnn.settings import takes
 
 
@@ -59,6 +62,7 @@ class AKGNN(AdaptiveNetwork):
         learn_lambda: bool = True,
         share_weights: bool = True,
         recompute: bool = False,
+        channels_at_once: int = 0,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
@@ -89,6 +93,42 @@ class AKGNN(AdaptiveNetwork):
         """X W* in evaluation mode: what the first non-linearity is given."""
         return cast(Tensor, self.transforms[0](self._inputs(x)))
 
+    def _embed_by_slices(
+        self, x: Tensor | CSR, graph: Graph, noise: Noise | None, nodes: Tensor | None
+    ) -> Tensor:
+        """READOUT(H^(1), …, H^(K)), a few channels after the other, which layers do not mix."""
+        settings = self.settings
+        channels, width = settings.hidden_channels, settings.channels_at_once
+        slices = [slice(first, first + width) for first in range(0, channels, width)]
+        learns = torch.is_grad_enabled()
+
+        def embedded(part: slice) -> Tensor:
+            h = self._sliced(x, graph, noise, part)
+            return h if nodes is None else h.index_select(-2, nodes)
+
+        return torch.cat(
+            [
+                # Nothing but what comes out is kept for the backward pass.
+                checkpoint(embedded, part, use_reentrant=False, preserve_rng_state=False)
+                if learns
+                else embedded(part)
+                for part in slices
+            ],
+            dim=-1,
+        )
+
+    def _sliced(self, x: Tensor | CSR, graph: Graph, noise: Noise | None, part: slice) -> Tensor:
+        """READOUT(H^(1), …, H^(K)) of some channels."""
+        settings, transform = self.settings, cast(Linear, self.transforms[0])
+        h = multiply(self.drop_input(x, noise), transform.weight[..., part])
+        if transform.bias is not None:
+            h = shift(h, transform.bias[..., part].unsqueeze(-2).to(h.dtype))
+        each = settings.hidden_channels // settings.groups
+        groups = slice(part.start // each, -(-part.stop // each))
+        with at_channels(part.start, settings.hidden_channels):
+            h = self.drop_transform(self.activate(h), noise)
+            return self._chain(h, graph, noise, groups if settings.groups > 1 else slice(None))
+
     def signals(self, x: Tensor | CSR, graph: Graph | Tensor) -> list[Tensor]:
         """H^(0) … H^(K) in evaluation mode: what enters the layers, and what each makes."""
         graph, _ = self._edges(graph, None, x)
@@ -110,14 +150,22 @@ class AKGNN(AdaptiveNetwork):
             outputs.append(h)
         return outputs
 
-    def _chain(self, h: Tensor, graph: Graph, noise: Noise | None) -> Tensor:
-        """READOUT(H^(1), …, H^(K)) in one operation, where nothing but dropout is in between."""
+    def _chain(
+        self, h: Tensor, graph: Graph, noise: Noise | None, groups: slice = slice(None)
+    ) -> Tensor:
+        """READOUT(H^(1), …, H^(K)) in one operation, where nothing but dropout is in between.
+
+        `h` has the channels of these groups.
+        """
         settings, chain = self.settings, self.readout.chain
         assert chain is not None
         return adaptive_chain(
             graph,
             h,
-            [cast(AKConv, layer).weights(graph) for layer in self.layers],
+            [
+                [w[..., groups] if isinstance(w, Tensor) else w for w in layer_weights]
+                for layer_weights in (cast(AKConv, layer).weights(graph) for layer in self.layers)
+            ],
             readout=chain,
             rate=settings.layer_dropout,
             keys=mask_keys([cast(Dropout, drop) for drop in self.drop_layers], noise),

@@ -34,7 +34,10 @@ from akgnn.csr import CSR, Pattern
 from akgnn.errors import SettingsError
 from akgnn.hashing import INCREMENT, Key, finalise_, fold_, mix
 from akgnn.ops.inputs import is_fused
-from akgnn.ops.rows import row_ids
+from akgnn.ops.rows import channel_window, row_ids
+
+Window = tuple[int, int]
+"""The first channel of a signal, and how many there are in all."""
 
 _LEVELS = 2**16
 # Channels that one 64-bit word decides over.
@@ -112,7 +115,8 @@ def dropout(h: Tensor, rate: float, key: Key, node_ids: Tensor | None = None) ->
     replicas, keys = (h.size(0) if h.dim() == 3 else 1), _number_of(key)
     if replicas != keys:
         raise SettingsError(f"{replicas} replicas need as many keys, got {keys}.")
-    out: Tensor = _Dropout.apply(h, rate, key, row_ids() if node_ids is None else node_ids)
+    node_ids = row_ids() if node_ids is None else node_ids
+    out: Tensor = _Dropout.apply(h, rate, key, node_ids, channel_window())
     return out
 
 
@@ -174,19 +178,23 @@ class _Dropout(torch.autograd.Function):
     """The backward pass hashes again: that takes no longer than to write the mask and fetch it."""
 
     @staticmethod
-    def forward(ctx: Any, h: Tensor, rate: float, key: Key, node_ids: Tensor | None) -> Tensor:
-        ctx.rate, ctx.key, ctx.node_ids = rate, key, node_ids
-        return _drop(h, rate, key, node_ids)
+    def forward(
+        ctx: Any, h: Tensor, rate: float, key: Key, node_ids: Tensor | None, window: Window | None
+    ) -> Tensor:
+        ctx.how = rate, key, node_ids, window
+        return _drop(h, *ctx.how)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
-        return _drop(grad, ctx.rate, ctx.key, ctx.node_ids), None, None, None
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
+        return _drop(grad, *ctx.how), None, None, None, None
 
 
-def _drop(h: Tensor, rate: float, key: Key, node_ids: Tensor | None) -> Tensor:
+def _drop(
+    h: Tensor, rate: float, key: Key, node_ids: Tensor | None, window: Window | None
+) -> Tensor:
     """Drop block by block, so that words and masks never leave the cache; on a GPU in one pass."""
-    if node_ids is None and is_fused(h):
+    if node_ids is None and window is None and is_fused(h):
         from akgnn.ops.launch import Mask, enter
 
         whole = h if h.dim() == 3 else h.unsqueeze(0)
@@ -196,7 +204,7 @@ def _drop(h: Tensor, rate: float, key: Key, node_ids: Tensor | None) -> Tensor:
     zero = h.new_zeros(())
     signal, result = (t if t.dim() == 3 else t.unsqueeze(0) for t in (h, out))
     keys = _keys(key, h.device, 2)
-    for rows, positions in signal_blocks(h, node_ids):
+    for rows, positions in signal_blocks(h, node_ids, window):
         for replicas, *pair in keys:
             lanes = _keyed(positions, *pair).view(torch.int16)[..., : h.size(-1)]
             mask = torch.ge(lanes, threshold, out=result[replicas, rows])
@@ -244,30 +252,34 @@ def _threshold(rate: float) -> tuple[int, float]:
     return dropped - _LEVELS // 2, scale
 
 
-def signal_blocks(h: Tensor, node_ids: Tensor | None) -> Iterator[tuple[slice, Tensor]]:
+def signal_blocks(
+    h: Tensor, node_ids: Tensor | None, window: Window | None = None
+) -> Iterator[tuple[slice, Tensor]]:
     """Blocks of rows, each with its positions T: one word for four channels."""
     rows, groups = h.size(-2), -(-h.size(-1) // _LANES)
     at_once = max(1, _WORDS_AT_ONCE // groups) if h.device.type == "cpu" else rows
-    is_kept = node_ids is None and rows * groups <= _MOST_WORDS_KEPT
+    is_kept = node_ids is None and window is None and rows * groups <= _MOST_WORDS_KEPT
+    first, width = (0, h.size(-1)) if window is None else window
     whole = _positions_of_shape(rows, groups, h.device) if is_kept else None
     for start in range(0, rows, at_once):
         block = slice(start, min(start + at_once, rows))
         if whole is None:
             nodes = torch.arange(block.start, block.stop, device=h.device)
             nodes = nodes if node_ids is None else node_ids[block].long()
-            yield block, _positions(nodes, groups)
+            yield block, _positions(nodes, groups, first // _LANES, -(-width // _LANES))
         else:
             yield block, whole[block]
 
 
 @lru_cache(maxsize=_MOST_SHAPES_KEPT)
 def _positions_of_shape(rows: int, groups: int, device: torch.device) -> Tensor:
-    return _positions(torch.arange(rows, device=device), groups)
+    return _positions(torch.arange(rows, device=device), groups, 0, groups)
 
 
-def _positions(nodes: Tensor, groups: int) -> Tensor:
-    """T of every group of channels of these nodes, shape (nodes, groups)."""
-    counter = nodes.unsqueeze(1) * groups + torch.arange(groups, device=nodes.device)
+def _positions(nodes: Tensor, groups: int, first: int, of: int) -> Tensor:
+    """T of some groups of channels, from the first on, `of` so many; shape (nodes, groups)."""
+    here = torch.arange(first, first + groups, device=nodes.device)
+    counter = nodes.unsqueeze(1) * of + here
     return finalise_(counter.mul_(INCREMENT))
 
 

@@ -1,8 +1,9 @@
-"""Which nodes the rows of a signal are, and how sums over nodes are made.
+"""Which nodes and channels a signal has, and how sums over nodes are made.
 
-Usually row i is node i, and a sum over nodes is torch's own. Two contexts change that for all ops
-inside of them: `at_nodes`, where signals have the rows of some nodes alone, and `divided`, where
-they have those of a few parts of the graph, and other processes may have the rest.
+Usually row i is node i, all channels are there, and a sum over nodes is torch's own. Contexts
+change that for all ops inside of them: `at_nodes`, where signals have the rows of some nodes alone;
+`divided`, where they have those of a few parts of the graph, and other processes may have the rest;
+`at_channels`, where they have some channels alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -53,6 +54,7 @@ class Rows:
 
 
 _ROWS: ContextVar[Rows | None] = ContextVar("rows", default=None)
+_CHANNELS: ContextVar[tuple[int, int] | None] = ContextVar("channels", default=None)
 
 
 def row_ids() -> Tensor | None:
@@ -85,6 +87,21 @@ def at_nodes(nodes: Tensor) -> Iterator[None]:
         here = Rows(before.ids[nodes], None if division is None else division.selected(nodes))
     with _rows(here):
         yield
+
+
+@contextmanager
+def at_channels(first: int, width: int) -> Iterator[None]:
+    """Inside, signals have some of `width` channels, from number `first` on, a multiple of 4."""
+    token = _CHANNELS.set((first, width))
+    try:
+        yield
+    finally:
+        _CHANNELS.reset(token)
+
+
+def channel_window() -> tuple[int, int] | None:
+    """The first channel of signals, and how many there are in all; None where they have all."""
+    return _CHANNELS.get()
 
 
 @contextmanager
