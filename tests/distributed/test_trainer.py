@@ -1,34 +1,29 @@
 """Training in parts: against the whole graph, and bit for bit over processes."""
 
-import hashlib
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import Tensor, nn
 
 from akgnn.csr import CSR
 from akgnn.data.node_data import NodeData
 from akgnn.distributed.group import Group
-from akgnn.distributed.parts import MemoryParts, cut_in_memory
 from akgnn.distributed.trainer import OwnRows, fit_parts, own_rows
 from akgnn.errors import SettingsError
-from akgnn.models.adaptive_network import AKGNNSettings
-from akgnn.models.registry import build_model
 from akgnn.ops.dropout import Noise
 from akgnn.training.fit import fit
 from akgnn.training.result import FitResult
 from akgnn.training.settings import TrainSettings
 from akgnn.training.strategies.consistency import Consistency, ConsistencySettings
 from akgnn.training.strategies.supervised import Strategy, Supervised, loss_of
-from parts_data import KINDS, small_data, some_owner
+from gloo_processes import NUM_PARTS, digest, model_for, parts_of, train_by_gloo
+from parts_data import KINDS, small_data
 from threads_group import on_threads
 
-NUM_PARTS = 7
 MODELS = {
     "paper": {},
     "signed": {"kernel": "signed", "readout": "mean", "classifier_layers": 2},
@@ -41,26 +36,12 @@ MODELS = {
 }
 
 
-def model_for(data: NodeData, **settings: object) -> nn.Module:
-    made = AKGNNSettings().updated({"hidden_channels": 8, "num_layers": 2, **settings})
-    return build_model("akgnn", made, data.num_features, data.num_classes, seed=3)
-
-
-def digest(model: nn.Module) -> str:
-    arrays = (tensor.detach().numpy().tobytes() for tensor in model.state_dict().values())
-    return hashlib.sha256(b"".join(arrays)).hexdigest()
-
-
 def in_float64(data: NodeData) -> NodeData:
     x = data.x
     if isinstance(x, CSR):
         value = torch.ones(x.num_entries) if x.value is None else x.value
         return replace(data, x=CSR(x.pattern, value.double()))
     return replace(data, x=x.double())
-
-
-def parts_of(data: NodeData) -> MemoryParts:
-    return cut_in_memory(data, some_owner(data.graph.num_nodes, NUM_PARTS))
 
 
 def gradients(model: nn.Module, data: NodeData, rows: OwnRows | None) -> dict[str, Tensor]:
@@ -135,18 +116,6 @@ def test_training_in_parts_ends_where_the_whole_graph_does():
         assert result.scores == pytest.approx(whole.scores, rel=1e-9)
         for name, tensor in model.state_dict().items():
             torch.testing.assert_close(divided.state_dict()[name], tensor, rtol=1e-9, atol=1e-12)
-
-
-def train_by_gloo(rank: int, size: int, folder: str) -> None:
-    torch.set_num_threads(1)
-    dist.init_process_group(
-        "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size
-    )
-    data = small_data("sparse")
-    model = model_for(data)
-    fit_parts(model, own_rows(parts_of(data), Group(dist.group.WORLD)), TrainSettings(epochs=5))
-    Path(folder, f"rank-{rank}").write_text(digest(model))
-    dist.destroy_process_group()
 
 
 def test_processes_that_talk_by_gloo_end_in_the_bits_of_one(tmp_path: Path):

@@ -90,7 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        status = app(args=arguments, prog_name="akgnn", standalone_mode=False)
+        # Commands that start themselves in other processes need all words.
+        status = app(args=given, prog_name="akgnn", standalone_mode=False, obj=list(given))
         sys.stdout.flush()
         if status == _INTERRUPTED:
             raise KeyboardInterrupt

@@ -182,6 +182,7 @@ def train(
     if parts is not None:
         _check_parts(context)
         train_on_parts(
+            context.obj,
             run,
             named,
             config,

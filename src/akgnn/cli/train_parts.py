@@ -1,7 +1,9 @@
 """`akgnn train --parts`: one run on a folder of parts, in one process or several."""
 
 import os
+import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,9 +22,12 @@ from akgnn.training.callbacks import Callback
 _STATUS_FILE = "AKGNN_STATUS_FILE"
 _FAILED = 1
 _WRONG = 2
+# How often processes are started again after one of them died.
+_RESTARTS = 3
 
 
 def train_on_parts(
+    words: Sequence[str],
     run: dict[str, Any],
     changes: dict[str, str],
     config: Path | None,
@@ -36,7 +41,7 @@ def train_on_parts(
     checkpoint_seconds: float,
     as_json: bool,
 ) -> None:
-    """Start the processes, or be one of them."""
+    """Start the processes, with the words of this command, or be one of them."""
     from akgnn.distributed.folder import open_parts
     from akgnn.distributed.launch import is_worker
     from akgnn.runs.plan import PARTS
@@ -57,7 +62,7 @@ def train_on_parts(
     if plan.run.ensemble > 1:
         raise SettingsError("--parts trains one model; leave --ensemble out.")
     if processes is not None and processes > 1 and not is_worker():
-        raise typer.Exit(_started(processes))
+        raise typer.Exit(_started(processes, words))
     try:
         _train(plan, parts, timeout, device, out, resume, checkpoint_seconds, as_json)
     except AkgnnError as error:
@@ -67,14 +72,24 @@ def train_on_parts(
         _say_status(Path(status), error)
 
 
-def _started(processes: int) -> int:
-    """Run this command in so many processes; their status."""
-    from akgnn.distributed.launch import start_processes
+def _started(processes: int, words: Sequence[str]) -> int:
+    """Run this command in so many processes of this machine; their status."""
+    from akgnn.distributed.launch import environment_for
 
+    torchrun = {
+        "nproc-per-node": processes,
+        "max-restarts": _RESTARTS,
+        "shutdown-timeout": 5,
+        # A meeting point of this machine alone, at any port that is free.
+        "rdzv-backend": "c10d",
+        "rdzv-endpoint": "localhost:0",
+    }
+    options_of = [f"--{name}={value}" for name, value in torchrun.items()]
+    command = [sys.executable, "-m", "torch.distributed.run", *options_of, "-m", "akgnn", *words]
     with TemporaryDirectory() as folder:
         file = Path(folder) / "status"
-        os.environ[_STATUS_FILE] = str(file)
-        ended = start_processes(processes, sys.argv[1:])
+        environment = {**environment_for(processes), _STATUS_FILE: str(file)}
+        ended = subprocess.run(command, env=environment, check=False).returncode
         return int(file.read_text()) if file.exists() else ended
 
 

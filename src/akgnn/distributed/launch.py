@@ -1,9 +1,7 @@
-"""Starting processes by torchrun, and joining them."""
+"""Processes that torchrun starts: their environment, and how they join each other."""
 
 import os
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 
@@ -45,16 +43,6 @@ def check_restarts() -> None:
         )
 
 
-def start_processes(number: int, arguments: Sequence[str], *, restarts: int = 3) -> int:
-    """Run `akgnn` with these arguments in so many processes of this machine; gives the status."""
-    command = [
-        sys.executable, "-m", "torch.distributed.run", "--standalone",
-        f"--nproc-per-node={number}", f"--max-restarts={restarts}", "--shutdown-timeout=5",
-        "-m", "akgnn", *arguments,
-    ]  # fmt: skip
-    return subprocess.run(command, env=environment_for(number), check=False).returncode
-
-
 def environment_for(number: int) -> dict[str, str]:
     """The environment of so many processes on this machine: they share the cores."""
     threads = str(max(1, (os.cpu_count() or 1) // number))
@@ -86,8 +74,8 @@ def joined(device: torch.device, seconds: float) -> Iterator[Group]:
         # Gloo's second sentence tells to read logs, of which there are none.
         cause = " ".join(str(error).split()).partition(". ")[0]
         raise FailedRunsError(
-            f"Process {os.environ['RANK']} lost the others: {cause}. What was kept stays; the "
-            "same command with --resume goes on."
+            f"Process {os.environ['RANK']} lost the others: {cause}. What was kept stays; "
+            "`resume=True` goes on."
         ) from error
     finally:
         if dist.is_initialized():

@@ -91,7 +91,7 @@ def check_enough_parts(parts: Parts, group: Group) -> None:
     if group.size > parts.num_parts:
         raise SettingsError(
             f"{group.size} processes cannot share {parts.num_parts} parts: start at most "
-            f"{parts.num_parts}, or cut the graph into more with `akgnn partition --parts`."
+            f"{parts.num_parts}, or cut the graph into more."
         )
 
 
