@@ -89,7 +89,7 @@ akgnn.loaded.then(() => {
         x1: 0, y1: 6, x2: 28, y2: 6, stroke: "currentColor", "stroke-width": 2,
         "stroke-dasharray": KEY_DASHES[(k + Math.floor(k / 6)) % 6],
       }),
-      shape("path", { fill: "currentColor", d: KEY_MARKS[k % 6] }),
+      shape("path", { fill: "currentColor", d: KEY_MARKS[(k + 2 * Math.floor(k / 6)) % 6] }),
     );
     item.prepend(picture);
   }
@@ -269,7 +269,7 @@ akgnn.loaded.then(() => {
         row.name, row.x, row.y, `series-${1 + (k % 6)}`, DASHES[(k + Math.floor(k / 6)) % 6],
         {
           mode: "lines+markers", said: (y) => Number(y.toPrecision(3)).toLocaleString("en"),
-          marker: { symbol: MARKS[k % 6], size: 8, color: akgnn.colour(`series-${1 + (k % 6)}`) },
+          marker: { symbol: MARKS[(k + 2 * Math.floor(k / 6)) % 6], size: 8, color: akgnn.colour(`series-${1 + (k % 6)}`) },
         },
       )), akgnn.layout({
         xaxis: { title: { text: "edges" }, type: "log", dtick: 1, exponentformat: "power" },
@@ -376,7 +376,7 @@ akgnn.loaded.then(() => {
     row.name, row.x, row.mean, `series-${1 + (k % 6)}`, DASHES[(k + Math.floor(k / 6)) % 6],
     {
       mode: "lines+markers", said,
-      marker: { symbol: MARKS[k % 6], size, color: akgnn.colour(`series-${1 + (k % 6)}`) },
+      marker: { symbol: MARKS[(k + 2 * Math.floor(k / 6)) % 6], size, color: akgnn.colour(`series-${1 + (k % 6)}`) },
     },
   ));
   // What the axis is in, of its title "test accuracy, %".
