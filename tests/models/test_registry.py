@@ -98,7 +98,8 @@ def test_signature_and_settings_have_the_same_names_and_defaults(name):
         del settings["order"]
         classes = (AKGNN, AKGNNGrand, HopAKGNN, DeepAKGNN)
         own, grand, hops, deep = map(options_of, classes)
-        blocks, chain = {"norm", "residual", "input_transform"}, {"share_weights", "recompute"}
+        blocks = {"norm", "residual", "input_transform"}
+        chain = {"share_weights", "recompute", "channels_at_once"}
         assert settings.keys() - own.keys() == {"batch_norm", *blocks}
         assert settings.keys() - grand.keys() == {"groups", *chain, *blocks}
         unused = {"batch_norm", "transform_dropout", *chain}
