@@ -52,7 +52,7 @@ def main() -> int:
             cut = ["--dataset", "cora", "--parts", "12", "--cut", "hash", "--out", str(parts)]
             subprocess.run([*AKGNN, "partition", *cut], check=True, stdout=subprocess.DEVNULL)
         # Enough for all faults: an epoch of several processes takes some hundredths of a second.
-        epochs = 200 + 150 * len(faults)
+        epochs = 100 + 60 * len(faults)
         train = ["train", "--parts", str(parts), "--set", f"epochs={epochs}"]
         train += ["--set", f"patience={epochs}", "--set", "hidden_channels=8"]
         alone = place / "alone"

@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from akgnn.cli import options
+from akgnn.cli.flags import in_flags
 from akgnn.cli.progress import StopRequests, TrainingProgress
 from akgnn.cli.show import print_json, print_run
 from akgnn.cli.terminal import complain, say
@@ -44,6 +45,9 @@ def train_on_parts(
     """Start the processes, with the words of this command, or be one of them."""
     from akgnn.distributed.folder import open_parts
     from akgnn.distributed.launch import is_worker
+    from akgnn.distributed.trainer import check_divisible
+    from akgnn.models.registry import find_model
+    from akgnn.runs.folder import RunFolder
     from akgnn.runs.plan import PARTS
 
     options.check_range("--processes", processes, 1, 10_000)
@@ -61,6 +65,10 @@ def train_on_parts(
     )
     if plan.run.ensemble > 1:
         raise SettingsError("--parts trains one model; leave --ensemble out.")
+    # Before processes are started, which takes a while.
+    check_divisible(find_model(plan.run.model).model_for(plan.preset.model))
+    if out is not None and not resume and not is_worker():
+        RunFolder(out).check_free()
     if processes is not None and processes > 1 and not is_worker():
         raise typer.Exit(_started(processes, words))
     try:
@@ -95,8 +103,10 @@ def _started(processes: int, words: Sequence[str]) -> int:
 
 def _say_status(file: Path, error: AkgnnError) -> None:
     """Tell who started this process that starting it again would not help."""
+    from akgnn.cli.main import flags_of_commands
+
     if os.environ.get("RANK", "0") == "0":
-        complain(f"akgnn: {error}")
+        complain(in_flags(str(error), flags_of_commands(), "train"), "red")
         is_failure = isinstance(error, InterruptedRunError | ArithmeticError | MemoryError)
         file.write_text(str(_FAILED if is_failure else _WRONG))
 

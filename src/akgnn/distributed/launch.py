@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 
 from akgnn.distributed.group import Group
-from akgnn.errors import FailedRunsError, SettingsError
+from akgnn.errors import AkgnnError, FailedRunsError, SettingsError
 
 NO_SHARED_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
 """Set to 1, processes that torchrun starts anew do not look for those that died."""
@@ -70,7 +70,9 @@ def joined(device: torch.device, seconds: float) -> Iterator[Group]:
         dist.init_process_group(backend, timeout=timedelta(seconds=seconds))
         control = None if backend == "gloo" else dist.new_group(backend="gloo")
         yield Group(dist.group.WORLD, control)
-    except (RuntimeError, dist.DistError) as error:
+    except RuntimeError as error:
+        if isinstance(error, AkgnnError) or not _is_of_others(error):
+            raise
         # Gloo's second sentence tells to read logs, of which there are none.
         cause = " ".join(str(error).split()).partition(". ")[0]
         raise FailedRunsError(
@@ -80,3 +82,9 @@ def joined(device: torch.device, seconds: float) -> Iterator[Group]:
     finally:
         if dist.is_initialized():
             dist.destroy_process_group()
+
+
+def _is_of_others(error: RuntimeError) -> bool:
+    """Whether torch says that another process is gone, or does not answer."""
+    words = ("gloo", "nccl", "monitoredbarrier", "connection", "timed out")
+    return isinstance(error, dist.DistError) or any(word in str(error).lower() for word in words)

@@ -110,7 +110,7 @@ def fit_parts(
     Raises:
         SettingsError: The model sums over nodes in a way of its own.
     """
-    check_divisible(model)
+    check_divisible(type(model))
     settings = TrainSettings() if settings is None else settings
     data = rows.data
     if settings.class_weight == "balanced":
@@ -128,8 +128,8 @@ def fit_parts(
         )
 
 
-def check_divisible(model: nn.Module) -> None:
-    """Refuse a model that cannot be trained on parts.
+def check_divisible(model: type[nn.Module] | None) -> None:
+    """Refuse a class of models that cannot be trained on parts.
 
     A class says that it can by `is_divisible = True`: all its sums over nodes are those of
     `akgnn.layers` and `akgnn.ops`.
@@ -138,8 +138,9 @@ def check_divisible(model: nn.Module) -> None:
         SettingsError: It does not say so.
     """
     if not getattr(model, "is_divisible", False):
+        name = "This" if model is None else model.__name__
         raise SettingsError(
-            f"{type(model).__name__} cannot be trained on parts of a graph; akgnn in the orders "
+            f"{name} cannot be trained on parts of a graph; akgnn in the orders "
             "transform-first, propagate-first and blocks can."
         )
 
