@@ -207,17 +207,19 @@ class AdaptiveNetwork(nn.Module, ABC):
         """What the classifier sees, shape (nodes, channels); arguments as for `forward`."""
         noise = noise_in(self, noise)
         graph, edge_weight = self._edges(graph, edge_weight, x)
-        x = self._inputs(x, noise)
-        if self.settings.channels_at_once and isinstance(graph, Graph):
-            return self._embed_by_slices(x, graph, noise, nodes)
+        return self._embed_at(self._inputs(x, noise), graph, edge_weight, noise, nodes)
+
+    def _embed_at(
+        self,
+        x: Tensor | CSR,
+        graph: Graph | Tensor,
+        edge_weight: Tensor | None,
+        noise: Noise | None,
+        nodes: Tensor | None,
+    ) -> Tensor:
+        """What the classifier sees of some nodes, or of all."""
         h = self._embed(x, graph, edge_weight, noise)
         return h if nodes is None else h.index_select(-2, nodes)
-
-    def _embed_by_slices(
-        self, x: Tensor | CSR, graph: Graph, noise: Noise | None, nodes: Tensor | None
-    ) -> Tensor:
-        """As `embed`, a few channels after the other; of a network whose layers do not mix them."""
-        raise NotImplementedError
 
     def forward(
         self,

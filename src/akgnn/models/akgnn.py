@@ -93,10 +93,17 @@ class AKGNN(AdaptiveNetwork):
         """X W* in evaluation mode: what the first non-linearity is given."""
         return cast(Tensor, self.transforms[0](self._inputs(x)))
 
-    def _embed_by_slices(
-        self, x: Tensor | CSR, graph: Graph, noise: Noise | None, nodes: Tensor | None
+    def _embed_at(
+        self,
+        x: Tensor | CSR,
+        graph: Graph | Tensor,
+        edge_weight: Tensor | None,
+        noise: Noise | None,
+        nodes: Tensor | None,
     ) -> Tensor:
-        """READOUT(H^(1), …, H^(K)), a few channels after the other, which layers do not mix."""
+        """READOUT(H^(1), …, H^(K)); a few channels after the other, if so set."""
+        if not (self.settings.channels_at_once and isinstance(graph, Graph)):
+            return super()._embed_at(x, graph, edge_weight, noise, nodes)
         settings = self.settings
         channels, width = settings.hidden_channels, settings.channels_at_once
         slices = [slice(first, first + width) for first in range(0, channels, width)]
