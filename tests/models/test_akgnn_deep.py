@@ -139,3 +139,9 @@ def test_gpu_gives_what_the_cpu_gives(norm):
     here = model(x, graph, Noise(0))
     there = model.cuda()(x.cuda(), graph.to("cuda"), Noise(0))
     torch.testing.assert_close(there.cpu(), here, rtol=1e-4, atol=1e-4)
+
+
+def test_classic_initialisation_draws_residuals_and_classifier_as_torch_does():
+    model = DeepAKGNN(6, 4, 3, num_layers=3, initialisation="classic")
+    assert {each.initialisation for each in model.transforms} == {"glorot_normal"}
+    assert {each.initialisation for each in [*model.residuals, *model.classifier]} == {"uniform"}

@@ -1,4 +1,5 @@
 import pytest
+import torch
 
 from akgnn.data.catalogue import dataset_names, load_dataset
 from akgnn.errors import SettingsError, UnknownNameError
@@ -113,7 +114,7 @@ def test_gprgnn_has_the_settings_of_its_authors_code():
 @pytest.mark.parametrize(
     "dataset", ["cora", "photo", "minesweeper", "chameleon-filtered", "roman-empire", "texas"]
 )
-@pytest.mark.parametrize("model", ["gcn", "graphsage", "gat", "mlp"])
+@pytest.mark.parametrize("model", ["akgnn", "gcn", "graphsage", "gat", "mlp"])
 def test_tuned_presets_train(model, dataset):
     plan = RunPlan.make(RunSettings(dataset=dataset, model=model, preset="tuned"), {"epochs": 2})
     run = train_run(plan, load_dataset("csbm:num_nodes=60,num_classes=2,degree=4"))
@@ -144,6 +145,24 @@ def test_tuned_presets_have_the_published_settings(
     assert (settings.norm, settings.residual) == (norm, residual)
     assert (preset.training.learning_rate, preset.training.epochs) == (rate, epochs)
     assert preset.to_dict()["model"].get("heads", 1) == 1
+
+
+@pytest.mark.parametrize("dataset", ["minesweeper", "chameleon-filtered", "texas", "wine"])
+def test_tuned_akgnn_begins_as_the_tuned_gcn(dataset):
+    data = load_dataset("csbm:num_nodes=60,num_classes=2,degree=4")
+    akgnn, gcn = (
+        RunPlan.make(RunSettings(dataset=dataset, model=model, preset="tuned"))
+        for model in ("akgnn", "gcn")
+    )
+    scores = [plan.build(data).eval()(data.x, data.graph) for plan in (akgnn, gcn)]
+    torch.testing.assert_close(*scores)
+    trained = [
+        {name: value for name, value in plan.preset.training.to_dict().items() if name[:3] != "phi"}
+        for plan in (akgnn, gcn)
+    ]
+    assert trained[0] == trained[1]
+    dropped = akgnn.preset.model.layer_dropout, akgnn.preset.model.input_dropout
+    assert dropped == (gcn.preset.model.dropout, gcn.preset.model.input_dropout)
 
 
 def test_changes_reach_model_and_training():

@@ -16,7 +16,7 @@ from akgnn.graph import Graph
 from akgnn.layers.ak_conv import AKConv, Form
 from akgnn.layers.dropout import Dropout, DropoutKey, NodeDropout, noise_in
 from akgnn.layers.kernels import SAME_STARTS, InitialValue, find_kernel
-from akgnn.layers.linear import Initialisation, Linear
+from akgnn.layers.linear import Linear
 from akgnn.layers.norms import InputNorm, Norm, rows_to_max
 from akgnn.layers.readouts import Readout, find_readout
 from akgnn.ops.dropout import Noise
@@ -26,6 +26,7 @@ from akgnn.settings import Settings, count, rate, whole
 
 Order = Literal["transform-first", "propagate-first", "blocks", "hops"]
 Activation = Literal["relu", "leaky_relu"]
+Drawing = Literal["glorot_normal", "uniform", "classic"]
 _TRANSFORMS: dict[Order, str] = {
     "propagate-first": "one transform, after all layers",
     "hops": "a transform for each hop anyway",
@@ -62,7 +63,9 @@ class AKGNNSettings(Settings):
             apart, for directed graphs.
         classifier_layers: Depth of the classifier.
         activation: The non-linearity after the transform.
-        initialisation: How the weight matrices are drawn.
+        initialisation: How the weight matrices are drawn: see `Linear`. `classic` is Glorot's rule
+            but for residuals and the classifier, which are `uniform`, about half as large; so the
+            public code of "Classic GNNs are Strong Baselines" has it.
         transform_bias: Whether the transform X W* has a bias.
         learn_lambda: False fixes the kernel at its initial value, which is λ = 2 for the paper's.
         recompute: Whether the backward pass computes most of H^(1) … H^(K) again instead of keeping
@@ -96,7 +99,7 @@ class AKGNNSettings(Settings):
     normalisation: Form = "sym"
     classifier_layers: int = count(1, most=1000)
     activation: Activation = "relu"
-    initialisation: Initialisation = "glorot_normal"
+    initialisation: Drawing = "glorot_normal"
     transform_bias: bool = True
     learn_lambda: bool = True
     share_weights: bool = True
@@ -312,9 +315,17 @@ class AdaptiveNetwork(nn.Module, ABC):
     def _convolutions(self) -> list[AKConv]:
         return [cast(AKConv, layer) for layer in self.layers]
 
-    def _linear(self, *widths: int, generator: torch.Generator | None, bias: bool = True) -> Linear:
+    def _linear(
+        self,
+        *widths: int,
+        generator: torch.Generator | None,
+        bias: bool = True,
+        is_residual: bool = False,
+    ) -> Linear:
         """A linear map from one width to another, drawn as the settings say."""
         how = self.settings.initialisation
+        if how == "classic":
+            how = "uniform" if is_residual else "glorot_normal"
         return Linear(*widths, bias=bias, initialisation=how, generator=generator)
 
     def _add_layers(
@@ -334,7 +345,10 @@ class AdaptiveNetwork(nn.Module, ABC):
         )
         between = [settings.hidden_channels] * (settings.classifier_layers - 1)
         widths = pairwise([in_channels, *between, out_channels])
-        self.classifier = nn.ModuleList(self._linear(*pair, generator=generator) for pair in widths)
+        # What maps to classes is drawn as residuals are.
+        self.classifier = nn.ModuleList(
+            self._linear(*pair, generator=generator, is_residual=True) for pair in widths
+        )
         self.drop_nodes = NodeDropout(settings.node_dropout, DropoutKey.NODES)
         self.drop_input = Dropout(settings.input_dropout, DropoutKey.INPUT)
         self.drop_transform = Dropout(settings.transform_dropout, DropoutKey.TRANSFORM)

@@ -11,9 +11,9 @@ from akgnn.csr import CSR
 from akgnn.graph import Graph
 from akgnn.layers.ak_conv import AKConv, Form
 from akgnn.layers.dropout import Dropout, mask_keys
-from akgnn.layers.linear import Initialisation, Linear, multiply
+from akgnn.layers.linear import Linear, multiply
 from akgnn.layers.norms import InputNorm
-from akgnn.models.adaptive_network import Activation, AdaptiveNetwork, AKGNNSettings
+from akgnn.models.adaptive_network import Activation, AdaptiveNetwork, AKGNNSettings, Drawing
 from akgnn.ops.adaptive_chain import adaptive_chain
 from akgnn.ops.divided import shift
 from akgnn.ops.dropout import Noise
@@ -57,7 +57,7 @@ class AKGNN(AdaptiveNetwork):
         normalisation: Form = "sym",
         classifier_layers: int = 1,
         activation: Activation = "relu",
-        initialisation: Initialisation = "glorot_normal",
+        initialisation: Drawing = "glorot_normal",
         transform_bias: bool = True,
         learn_lambda: bool = True,
         share_weights: bool = True,

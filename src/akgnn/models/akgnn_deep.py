@@ -10,9 +10,8 @@ from akgnn.csr import CSR
 from akgnn.graph import Graph
 from akgnn.layers.ak_conv import Form
 from akgnn.layers.blocks import Blocks
-from akgnn.layers.linear import Initialisation
 from akgnn.layers.norms import InputNorm, Norm
-from akgnn.models.adaptive_network import Activation, AdaptiveNetwork, AKGNNSettings
+from akgnn.models.adaptive_network import Activation, AdaptiveNetwork, AKGNNSettings, Drawing
 from akgnn.ops.dropout import Noise
 from akgnn.settings import takes
 
@@ -50,7 +49,7 @@ class DeepAKGNN(AdaptiveNetwork, Blocks):
         normalisation: Form = "sym",
         classifier_layers: int = 1,
         activation: Activation = "relu",
-        initialisation: Initialisation = "glorot_normal",
+        initialisation: Drawing = "glorot_normal",
         transform_bias: bool = True,
         learn_lambda: bool = True,
         norm: Norm = "none",
@@ -69,6 +68,7 @@ class DeepAKGNN(AdaptiveNetwork, Blocks):
             residual=residual,
             input_transform=input_transform,
             input_bias=transform_bias,
+            residual_map=partial(self._linear, generator=generator, is_residual=True),
         )
         self._add_layers(self.readout.width(num_layers, hidden_channels), out_channels, generator)
 

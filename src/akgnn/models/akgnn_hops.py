@@ -9,9 +9,8 @@ from torch import Tensor, nn
 from akgnn.csr import CSR
 from akgnn.graph import Graph
 from akgnn.layers.ak_conv import Form
-from akgnn.layers.linear import Initialisation
 from akgnn.layers.norms import InputNorm
-from akgnn.models.adaptive_network import Activation, AdaptiveNetwork, AKGNNSettings
+from akgnn.models.adaptive_network import Activation, AdaptiveNetwork, AKGNNSettings, Drawing
 from akgnn.ops.dropout import Noise
 from akgnn.settings import takes
 
@@ -54,7 +53,7 @@ class HopAKGNN(AdaptiveNetwork):
         normalisation: Form = "sym",
         classifier_layers: int = 1,
         activation: Activation = "relu",
-        initialisation: Initialisation = "glorot_normal",
+        initialisation: Drawing = "glorot_normal",
         transform_bias: bool = True,
         learn_lambda: bool = True,
         generator: torch.Generator | None = None,
