@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -81,6 +82,20 @@ def test_experiments_share_their_runs(spec):
     once, twice = tasks_of([spec()]), tasks_of([spec(), spec(history="keep_history = true")])
     assert len(once) == len(twice) == 6
     assert all(task.keeps_history for task in twice)
+
+
+def test_a_record_without_the_score_of_choices_is_missing_where_a_row_chooses(spec, tmp_path):
+    tried = spec(more="hidden_channels = 4 }\ntries = [{}, { hidden_channels = 5 }]\n# {")
+    store = RecordStore(tmp_path / "results")
+    records = run(tried, store)
+    old = [
+        replace(record, metrics={n: v for n, v in record.metrics.items() if n != "val_log_loss"})
+        for record in records
+    ]
+    assert missing(tasks_of([tried]), records) == []
+    again = missing(tasks_of([tried]), old)
+    assert 0 < len(again) < len(records)
+    assert all(task.is_compared for task in again)
 
 
 def test_a_run_that_fails_is_recorded_and_does_not_stop_the_rest(spec, tmp_path):

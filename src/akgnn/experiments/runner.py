@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -39,11 +39,15 @@ _GPU_BYTES_OF_WORKER = 4 * 2**30
 
 @dataclass(frozen=True)
 class Task:
-    """A run that is asked for: its record may have to hold every epoch, or no test nodes."""
+    """A run that is asked for: its record may have to hold every epoch, or no test nodes.
+
+    Where a row chooses it `is_compared`, and needs the score that choices go by.
+    """
 
     plan: RunPlan
     keeps_history: bool = False
     is_search: bool = False
+    is_compared: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -59,12 +63,19 @@ class Progress:
 def tasks_of(specs: Sequence[Spec], seeds: int | None = None) -> list[Task]:
     """Every run that the specs ask for, each once, in the order to run them."""
     wanted: dict[tuple[RunPlan, bool], Task] = {}
+    compared = {
+        plan
+        for spec in specs
+        for cell in spec.cells
+        for each in cell.among
+        for plan in each.plans(seeds)
+    }
     for spec in specs:
         for cell in spec.cells:
             for plan in cell.plans(seeds):
                 key = plan, spec.is_search
                 keeps_history = spec.keeps_history or (key in wanted and wanted[key].keeps_history)
-                wanted[key] = Task(plan, keeps_history, spec.is_search)
+                wanted[key] = Task(plan, keeps_history, spec.is_search, plan in compared)
     return sorted(wanted.values(), key=lambda task: _SIZE.get(base_name(task.plan.run.dataset), 3))
 
 
@@ -74,7 +85,13 @@ def missing(
     """The tasks that no record answers."""
     counted = [record for record in records if record.is_finished or not retry_failed]
     answered = {task for record in counted for task in _answered(record)}
-    return [task for task in tasks if task not in answered]
+    # Records of early versions lack the log loss.
+    comparable = {r.plan for r in counted if not r.is_finished or "val_log_loss" in r.metrics}
+    return [
+        task
+        for task in tasks
+        if task not in answered or (task.is_compared and task.plan not in comparable)
+    ]
 
 
 def _answered(record: Record) -> list[Task]:
