@@ -12,6 +12,7 @@ from akgnn.graph import Graph
 from akgnn.ops.adaptive import adaptive_propagate, adaptive_propagate_reference
 from akgnn.ops.dropout import dropout
 from akgnn.ops.fused import _scalar_block, fused_chain
+from akgnn.ops.rows import at_channels
 from oracles import random_graph
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -122,6 +123,27 @@ def test_weighted_edges_and_groups(form, groups):
 def test_any_number_of_channels(channels):
     graph = random_graph(2, num_nodes=7, num_edges=12)
     compare(graph, inputs_for(graph, channels=channels, layers=2), "sym", drops=True)
+
+
+def test_a_slice_of_the_channels_drops_what_all_of_them_drop():
+    graph = random_graph(2, num_nodes=7, num_edges=12).to(DEVICE)
+    inputs = [x.float().to(DEVICE) for x in inputs_for(graph, channels=10, layers=2)]
+    grad = torch.randn_like(inputs[0])
+    options = {"rate": RATE, "keys": [torch.tensor(key, device=DEVICE) for key in KEYS[:2]]}
+    whole = gradients(lambda h, a, w: chain(graph, h, a, w, "sym", **options), inputs, grad)
+    sums = [torch.zeros_like(x) for x in inputs[1:]]
+    for part in (slice(0, 4), slice(4, 8), slice(8, 10)):
+        with at_channels(part.start, 10):
+            out, grad_h, *of_scalars = gradients(
+                lambda h, a, w: chain(graph, h, a, w, "sym", **options),
+                [inputs[0][..., part], *inputs[1:]],
+                grad[..., part],
+            )
+        torch.testing.assert_close(out, whole[0][..., part])
+        torch.testing.assert_close(grad_h, whole[1][..., part])
+        sums = [total + more for total, more in zip(sums, of_scalars, strict=True)]
+    for total, expected in zip(sums, whole[2:], strict=True):
+        torch.testing.assert_close(total, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -24,7 +24,7 @@ def test_a_mask_does_not_depend_on_how_work_is_shared_out(block_r, block_c):
         out,
         None,
         None,
-        Mask(keys.to(DEVICE), *dropped_lanes(0.4)),
+        Mask(keys.to(DEVICE), *dropped_lanes(0.4), 0, 13),
         1.0,
         11,
         13,

@@ -15,7 +15,6 @@ from akgnn.hashing import Key
 from akgnn.ops.adaptive import adaptive_propagate
 from akgnn.ops.dropout import check_rate, dropout
 from akgnn.ops.inputs import Normalisation, Weight, checked_weights, groups_if_fused
-from akgnn.ops.rows import channel_window
 
 ChainReadout = Literal["sum", "mean", "last"]
 """What a chain can make of its results."""
@@ -58,9 +57,7 @@ def adaptive_chain(
         return _composed(steps, h, readout, recompute=False)
     layers = [checked_weights(graph, h, normalisation, *pair) for pair in weights]
     keys = keys if rate > 0 else None
-    # The fused masks are those of all channels.
-    is_masked = keys is not None and channel_window() is not None
-    groups = None if is_masked else groups_if_fused(graph, h, *chain.from_iterable(layers))
+    groups = groups_if_fused(graph, h, *chain.from_iterable(layers))
     if groups is not None:
         from akgnn.ops.fused import fused_chain
 

@@ -194,11 +194,11 @@ def _drop(
     h: Tensor, rate: float, key: Key, node_ids: Tensor | None, window: Window | None
 ) -> Tensor:
     """Drop block by block, so that words and masks never leave the cache; on a GPU in one pass."""
-    if node_ids is None and window is None and is_fused(h):
+    if node_ids is None and is_fused(h):
         from akgnn.ops.launch import Mask, enter
 
         whole = h if h.dim() == 3 else h.unsqueeze(0)
-        return enter(whole.contiguous(), mask=Mask.of(key, rate, h.device)).view_as(h)
+        return enter(whole.contiguous(), mask=Mask.of(key, rate, h, window)).view_as(h)
     threshold, scale = _threshold(rate)
     out = torch.empty_like(h, memory_format=torch.contiguous_format)
     zero = h.new_zeros(())

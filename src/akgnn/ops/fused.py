@@ -20,6 +20,7 @@ from akgnn.ops import triton_ops as ops
 from akgnn.ops.adaptive_chain import ChainReadout
 from akgnn.ops.inputs import Normalisation, Weight, num_groups
 from akgnn.ops.launch import Adjacency, Mask, Scalars, enter
+from akgnn.ops.rows import channel_window
 from akgnn.ops.triton_gather import blocks, row_grid, summed_rows
 
 
@@ -41,7 +42,8 @@ def fused_chain(
         torch.stack([_scalar_block(weight, signal.size(0), groups, h.device) for weight in layers])
         for layers in zip(*weights, strict=True)
     )
-    masks = None if keys is None else tuple(Mask.of(key, rate, h.device) for key in keys)
+    window = channel_window()
+    masks = None if keys is None else tuple(Mask.of(key, rate, h, window) for key in keys)
     chain = _Chain(graph, form, readout, masks, recompute)
     out: Tensor = _ChainFunction.apply(chain, signal, a, w)
     return out.view_as(h)

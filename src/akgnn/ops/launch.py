@@ -13,7 +13,7 @@ from torch import Tensor
 from akgnn.csr import CSR
 from akgnn.hashing import Key
 from akgnn.ops import triton_ops as ops
-from akgnn.ops.dropout import dropped_lanes
+from akgnn.ops.dropout import Window, dropped_lanes
 from akgnn.ops.inputs import Normalisation
 from akgnn.ops.triton_gather import block_c_of, channel_grid
 
@@ -32,16 +32,21 @@ class Mask(NamedTuple):
         keys: One for each replica, int64.
         dropped: How many of 65536 lanes are dropped.
         kept_scale: What kept values are multiplied by.
+        first: The number of the first channel that is here.
+        channels: How many channels there are in all.
     """
 
     keys: Tensor
     dropped: int
     kept_scale: float
+    first: int
+    channels: int
 
     @classmethod
-    def of(cls, key: Key, rate: float, device: torch.device) -> "Mask":
-        """The mask of `dropout` with this rate and key."""
-        return cls(torch.as_tensor(key, device=device).view(-1), *dropped_lanes(rate))
+    def of(cls, key: Key, rate: float, h: Tensor, window: Window | None) -> "Mask":
+        """The mask of `dropout` with this rate and key, for signals like `h`."""
+        keys = torch.as_tensor(key, device=h.device).view(-1)
+        return cls(keys, *dropped_lanes(rate), *(window or (0, h.size(-1))))
 
 
 @dataclass(frozen=True)

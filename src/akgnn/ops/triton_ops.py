@@ -34,9 +34,10 @@ def _finalised(word):
 
 
 @triton.jit
-def _factors(key, node, channel, channels, mask):
+def _factors(key, node, channel, mask):
     """0 where a value is dropped and the mask's `kept_scale` elsewhere, for one node."""
-    counter = node * ((channels + 3) // 4) + channel // 4
+    channel += mask.first
+    counter = node * ((mask.channels + 3) // 4) + channel // 4
     position = _finalised(counter.to(tl.uint64) * _INCREMENT)
     bits = key.to(tl.uint64, bitcast=True)
     word = (position ^ bits) * (_finalised(bits + _INCREMENT) | 1)
@@ -100,7 +101,7 @@ def forward(
     result = own[:, None] * h + left[:, None] * total
     if mask is not None:
         key = tl.load(mask.keys + replica)
-        result *= _factors(key, row[:, None], channel[None, :], width, mask)
+        result *= _factors(key, row[:, None], channel[None, :], mask)
     if readout is not None:
         read = readout_scale * result
         if not STARTS_READOUT:
@@ -178,7 +179,7 @@ def backward(
         result += readout_scale * more
     if mask is not None:
         key = tl.load(mask.keys + replica)
-        result *= _factors(key, row[:, None], channel[None, :], width, mask)
+        result *= _factors(key, row[:, None], channel[None, :], mask)
     if before is not None:
         last_inverse, _ = _inverse(d, tl.load(before.a + block), tl.load(before.w + block))
         result *= _entry(last_inverse, SYMMETRIC, True)[:, None]
@@ -210,7 +211,7 @@ def enter(
     result = tl.load(x + index, mask=is_value, other=0.0).to(tl.float32) * factor
     if mask is not None:
         key = tl.load(mask.keys + replica)
-        result *= _factors(key, row[:, None], channel[None, :], width, mask)
+        result *= _factors(key, row[:, None], channel[None, :], mask)
     if layer is not None:
         d = tl.load(degree + row, mask=is_row, other=1.0)
         inverse, _ = _inverse(d, tl.load(layer.a + block), tl.load(layer.w + block))
