@@ -37,7 +37,7 @@ def test_on_a_graph_there_is_a_choice_of_what_goes_with_the_arguments():
     def names(**arguments):
         return list(decide_settings(AKGNNClassifier(**arguments), has_graph=True))
 
-    assert names() == ["any-graph", "deep", "deep-short", "deep-long"]
+    assert names() == ["any-graph", "deep", "deep-short", "deep-middle", "deep-long"]
     assert names(preset="deep") == ["deep"]
     # Groups of 16 do not share out 40 channels, and blocks have no shared transform.
     assert names(hidden_channels=40) == ["any-graph"]

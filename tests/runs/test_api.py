@@ -70,11 +70,11 @@ def test_validation_chooses_and_what_is_chosen_is_kept(tmp_path):
 
 def test_who_looks_on_sees_the_epochs_of_the_run_alone():
     counting = Counting()
-    watched = train(**people(), callbacks=[counting])
+    watched = train(**people(), vote=False, callbacks=[counting])
     restarts = len(watched.result.restarts) or 1
     assert counting.epochs == [0] * 4 * restarts
     # Trained a second time, it is the same.
-    unwatched = train(**people())
+    unwatched = train(**people(), vote=False)
     assert watched.result.scores == unwatched.result.scores
     states = watched.model.state_dict(), unwatched.model.state_dict()
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])

@@ -129,7 +129,7 @@ def test_a_finished_one_is_read_and_what_a_kill_left_is_removed(tmp_path):
     plan = make_plan()
     data, folder, count = plan.load(), RunFolder(tmp_path / "run"), Count()
     run = train_run(plan, data, folder)
-    left = member_folders(plan, folder)[1]
+    left = member_folders(2, folder)[1]
     train_run(plan.members()[1], data, left)
     again = train_run(plan, data, folder, resume=True, callbacks=[count])
     assert not count.epochs

@@ -96,7 +96,13 @@ def names(plans):
     return [f"{plan.run.model} {plan.run.preset}" for plan in plans]
 
 
-FOR_ANY_GRAPH = ["akgnn any-graph", "akgnn deep", "akgnn deep-short", "akgnn deep-long"]
+FOR_ANY_GRAPH = [
+    "akgnn any-graph",
+    "akgnn deep",
+    "akgnn deep-short",
+    "akgnn deep-middle",
+    "akgnn deep-long",
+]
 
 
 def test_what_nobody_named_is_open_on_tables_and_on_graphs_of_others():

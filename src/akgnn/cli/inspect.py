@@ -78,7 +78,7 @@ def inspect(
 
     result, settings = loaded.result, loaded.plan.run
     trained_on = f"{loaded.plan.data_name}, split {loaded.facts.split}"
-    say(f"{run}: {settings.model} ({settings.preset}) on {trained_on}")
+    say(f"{run}: {loaded.name} on {trained_on}")
     # Records from before they had it are counted on the data, where there are any.
     num_test = result.num_test or (insight.num_test if insight else 0)
     interval = interval_words(result.test_accuracy, num_test)

@@ -12,7 +12,7 @@ from akgnn.files import json_text
 from akgnn.report.values import number
 
 if TYPE_CHECKING:
-    from akgnn.runs.choice import Choice
+    from akgnn.runs.choice import Choice, Tried
     from akgnn.runs.facts import DataFacts
     from akgnn.runs.plan import RunPlan
     from akgnn.runs.run import Run
@@ -88,10 +88,7 @@ def print_run(run: "Run", device: str, verdict: "Verdict | None" = None) -> None
 
     result, settings = run.result, run.plan.run
     _print_data(run)
-    say(
-        f"{settings.model} ({settings.preset}), {settings.seeds}, "
-        f"{result.seconds:.1f} s on {device}"
-    )
+    say(f"{run.name}, {settings.seeds}, {result.seconds:.1f} s on {device}")
     interval = interval_words(result.test_accuracy, result.num_test)
     pairs = [
         ("test accuracy", f"{result.test_accuracy:.1f} %{f'   ({interval})' * bool(interval)}"),
@@ -257,6 +254,7 @@ def choice_object(choice: "Choice") -> dict[str, Any]:
         "why": choice.why,
         "about_links": choice.about_links,
         "score": choice.score.column,
+        "votes": [{**named(vote.plan), "weight": vote.weight} for vote in choice.votes],
         "tried": [
             {**named(each.plan), **{name: getattr(each, name) for name in names}}
             for each in choice.tried
@@ -264,8 +262,15 @@ def choice_object(choice: "Choice") -> dict[str, Any]:
     }
 
 
-def print_choice(choice: "Choice") -> None:
-    """Print what was tried, which was chosen and why."""
+def print_choice(choice: "Choice", *, votes: bool) -> None:
+    """Print what was tried, which was chosen or who votes, and why."""
+    weights = dict(zip(choice.tried, choice.weights, strict=True))
+
+    def part(each: "Tried") -> "str | Styled":
+        if not votes:
+            return Styled("chosen", "green") if each == choice.chosen else ""
+        return Styled(f"{100 * weights[each]:.0f} %", "green") if weights[each] else ""
+
     rows = [
         [
             each.name,
@@ -273,13 +278,13 @@ def print_choice(choice: "Choice") -> None:
             "–" if each.error else f"{each.val_accuracy:.1f}",
             str(each.epochs),
             f"{each.seconds:.1f}",
-            Styled("chosen", "green") if each == choice.chosen else "",
+            part(each),
         ]
         for each in choice.tried
     ]
-    heads = ["model", choice.score.name, "validation %", "epochs", "seconds", ""]
-    print_table(heads, rows, "lrrrrl")
-    say(f"Chosen: {choice.why}")
+    heads = ["model", choice.score.name, "validation %", "epochs", "seconds", "vote" * votes]
+    print_table(heads, rows, "lrrrrr" if votes else "lrrrrl")
+    say(f"{'Best alone' if votes else 'Chosen'}: {choice.why}")
     if choice.about_links:
         say(choice.about_links)
     say()

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from akgnn.runs.plan import RunPlan
     from akgnn.runs.run import Run
     from akgnn.runs.verdict import Verdict
+    from akgnn.runs.vote import Vote
     from akgnn.trackers.tracker import Tracker
-    from akgnn.training.state import Snapshot
 
 _MOST_FOLDS = 1000
 _NOT_WITH_PARTS = (
@@ -111,6 +111,14 @@ def train(
             TRAINING, "Train so many seeds, from --seed on, that vote as one model.  [1]"
         ),
     ] = None,
+    vote: Annotated[
+        bool,
+        options.option(
+            TRAINING,
+            "Where presets are tried, let them vote, or keep the best alone.",
+            "--vote/--no-vote",
+        ),
+    ] = True,
     folds: Annotated[
         int | None,
         options.option(
@@ -173,6 +181,8 @@ def train(
     """
     _check_options(resume, out, seeds, folds, split, model, checkpoint_seconds, kernel)
     from akgnn.machine.device import choose_device, keep_freed_memory
+    from akgnn.runs.choice import may_vote
+    from akgnn.runs.run import kept_votes
     from akgnn.runs.train import fold_plans, load_data
     from akgnn.runs.verdict import verdict_of
 
@@ -231,15 +241,33 @@ def train(
         complain(hint)
     if not candidates and kept is None and folds is None:
         candidates = plan.candidates(data)
-    choice = _choose(candidates, data, force) if len(candidates) > 1 else None
+    # Of models that were asked for one is chosen, and seeds are those of one preset.
+    has_vote = vote and model != "auto" and several is None and plan.run.ensemble == 1
+    choice = None
+    if len(candidates) > 1:
+        has_vote = has_vote and may_vote(candidates)
+        choice = _choose(candidates, data, force, votes=has_vote)
+    votes = choice.votes if choice is not None and has_vote else ()
+    if kept is not None and folders[0] is not None and folders[0].holds_run():
+        votes = kept_votes(folders[0], folders[0].read())
     plan = (plan if choice is None else choice.chosen.plan).suited_to(data)
     plans = [plan] if several is None else [plan.with_seed(number) for number in several]
     plans = plans if folds is None else fold_plans(plan, folds)
     try:
-        start = None if choice is None or trackers else choice.chosen.snapshot
-        progress = _progress(plans[0], len(plans), watch)
+        # Who tracks wants to see the epochs, so they are trained again.
+        known = None if trackers else choice
+        progress = _progress(plans[0], max(len(plans), len(votes)), watch)
         runs = _train(
-            plans, data, folders, folds, resume, checkpoint_seconds, trackers, start, progress
+            plans,
+            votes,
+            data,
+            folders,
+            folds,
+            resume,
+            checkpoint_seconds,
+            trackers,
+            known,
+            progress,
         )
     except InterruptedRunError as error:
         raise InterruptedRunError(
@@ -334,7 +362,7 @@ def _candidates(
     )
 
 
-def _choose(plans: Sequence["RunPlan"], data: "NodeData", force: bool) -> "Choice":
+def _choose(plans: Sequence["RunPlan"], data: "NodeData", force: bool, *, votes: bool) -> "Choice":
     """Try the plans while a bar shows how far they are."""
     from akgnn.runs.choice import choose, expected_seconds
 
@@ -347,10 +375,9 @@ def _choose(plans: Sequence["RunPlan"], data: "NodeData", force: bool) -> "Choic
     ]
     seconds = duration(expected_seconds(plans, data))
     option = "--model" if by_model else "--preset"
-    complain(
-        f"Validation chooses among {', '.join(names)}, in about {seconds}; {option} names one "
-        "directly."
-    )
+    words = f"Validation chooses among {', '.join(names)}"
+    words = f"{words} or lets them vote" if votes else words
+    complain(f"{words}, in about {seconds}; {option} names one directly.")
     shown = TrainingProgress(len(plans), plans[0].preset.training, names=names)
     with StopRequests() as stops, shown as progress:
         try:
@@ -374,32 +401,49 @@ def _progress(plan: "RunPlan", num_runs: int, watch: bool) -> TrainingProgress:
 
 def _train(
     plans: Sequence["RunPlan"],
+    votes: Sequence["Vote"],
     data: "NodeData",
     folders: Sequence["RunFolder | None"],
     folds: int | None,
     resume: bool,
     checkpoint_seconds: float,
     trackers: Sequence["Tracker"],
-    start: "Snapshot | None",
+    choice: "Choice | None",
     progress: TrainingProgress,
 ) -> list["Run"]:
     """Train all runs; the first that diverged is raised, once the others are kept."""
+    from akgnn.runs.api import train_chosen
     from akgnn.runs.ensemble import member_folders
     from akgnn.runs.memory import Sizes, memory_errors_explained
     from akgnn.runs.train import train_ensembles, train_folds, train_runs
 
     plan = plans[0]
     is_ensemble = plan.run.ensemble > 1
+    is_vote = len(votes) > 1
     # What trains: of an ensemble its members.
-    models = plan.members() if is_ensemble else plans
+    models = plan.members() if is_ensemble else [vote.plan for vote in votes] if is_vote else plans
     explained = memory_errors_explained(plan, data.y.device, Sizes.of(data))
     with ExitStack() as opened, StopRequests() as stops, progress, explained:
         tracked: list[Callback] = []
         if trackers:
             from akgnn.trackers.tracking import Tracking
 
-            places = member_folders(plan, folders[0]) if is_ensemble else folders
+            has_members = is_ensemble or is_vote
+            places = member_folders(len(models), folders[0]) if has_members else folders
             tracked.append(opened.enter_context(Tracking(trackers, models, places)))
+        if is_vote:
+            together = train_chosen(
+                plan,
+                data,
+                folders[0],
+                votes=votes,
+                choice=choice,
+                resume=resume,
+                checkpoint_seconds=checkpoint_seconds,
+                callbacks=[progress, *tracked, stops],
+            )
+            return [together]
+        start = None if choice is None else choice.chosen.snapshot
         seeded = partial(train_ensembles if is_ensemble else train_runs, start=start)
         train = seeded if folds is None else train_folds
         outcomes = train(
@@ -453,7 +497,7 @@ def _show(
         print_json(shown if choice is None else {**shown, "choice": choice_object(choice)})
         return
     if choice is not None:
-        print_choice(choice)
+        print_choice(choice, votes=bool(runs[0].votes))
     if folds:
         print_folds(runs, device)
     elif len(runs) == 1:

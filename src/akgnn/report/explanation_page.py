@@ -67,7 +67,7 @@ def explanation_page(found: Sequence[Explanation], run: Run, *, top: int) -> Pag
     settings = run.plan.run
     shown: dict[str, Any] = {
         "heading": title,
-        "model": f"{settings.model} ({settings.preset}), {settings.seeds}",
+        "model": f"{run.name}, {settings.seeds}",
         "data": run.plan.data_name,
         "nodes": [Shown(each, drawn(each, False), drawn(each, True)) for each in found],
         "explained": [KEY, *EXPLAINED],

@@ -197,6 +197,14 @@ def _layers(numbers: Sequence[int], total: int = 0) -> str:
 
 def ensemble_words(run: Run) -> list[str]:
     """What the members of an ensemble add to each other; nothing for a single run."""
+    if run.votes:
+        first, together = run.members[0].test_accuracy, run.result.test_accuracy
+        shares = listed([f"{vote.name} {100 * vote.weight:.0f} %" for vote in run.votes])
+        return [
+            f"{len(run.votes)} models vote: {shares}. Together {number(together)} %; the first "
+            f"alone {number(first)} % ({signed(together - first)}). Epochs and kernels are those "
+            "of the first."
+        ]
     if not run.members:
         return []
     together, alone = run.result.test_accuracy, run.member_accuracy

@@ -5,15 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from akgnn.data.node_data import NodeData
 from akgnn.data.tables.settings import TableSettings, paths_of
-from akgnn.errors import SettingsError
+from akgnn.errors import AkgnnError, SettingsError
 from akgnn.machine.device import choose_device
-from akgnn.runs.choice import choose
+from akgnn.runs.choice import Choice, choose
 from akgnn.runs.folder import RunFolder
 from akgnn.runs.memory import Sizes, memory_errors_explained
 from akgnn.runs.plan import RunPlan
-from akgnn.runs.run import Run, plan_of
-from akgnn.runs.train import load_data, train_run
+from akgnn.runs.run import Run, kept_votes, plan_of
+from akgnn.runs.train import load_data, train_run, train_votes
+from akgnn.runs.vote import Vote
 from akgnn.training.callbacks import Callback, StopWhen
 
 
@@ -33,6 +35,7 @@ def train(
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
     ensemble: int = 1,
+    vote: bool = True,
     device: str = "auto",
     data_root: Path | str | None = None,
     out: Path | str | None = None,
@@ -66,6 +69,9 @@ def train(
         seed: Seed of the initial weights and the dropout masks.
         ensemble: How many seeds, from `seed` on, are trained and vote as one model: its
             probabilities are the mean of theirs. What validation chooses it chooses with the first.
+        vote: Whether those that validation would choose from vote, where it has a choice, with the
+            shares that suit validation nodes best; False trains the best alone. An ensemble of
+            seeds is of the best alone.
         device: auto, cpu, cuda or cuda:1.
         data_root: Where data sets lie that do not come with the package.
         out: Folder to keep the run in.
@@ -113,18 +119,53 @@ def train(
     place = choose_device(device)
     data = load_data(plan, data_root, place, force=force, nodes=held[0], edges=held[1])
     plans, choice = plan.candidates(data), None
+    votes: tuple[Vote, ...] = ()
     if resume and folder is not None and folder.holds_run():
         # The run that is to go on has made its choice.
-        preset = plan_of(folder, folder.read()).run.preset
-        plans = [each for each in plans if each.run.preset == preset] or plans
+        content = folder.read()
+        kept, votes = plan_of(folder, content).run, kept_votes(folder, content)
+        plans = [
+            each for each in plans if (each.run.model, each.run.preset) == (kept.model, kept.preset)
+        ] or plans
     elif len(plans) > 1:
         stop = StopWhen(lambda: any(callback.should_stop() for callback in callbacks))
         choice = choose(plans, data, callbacks=[stop], force=force)
+        votes = choice.votes if vote and ensemble == 1 else ()
     plan = plans[0] if choice is None else choice.chosen.plan
-    # Who looks on wants to see the epochs, so they are trained again.
-    start = None if choice is None or callbacks else choice.chosen.snapshot
     with memory_errors_explained(plan, place, Sizes.of(data)):
-        run = train_run(
+        # Who looks on wants to see the epochs, so they are trained again.
+        run = train_chosen(
+            plan,
+            data,
+            folder,
+            votes=votes,
+            choice=None if callbacks else choice,
+            resume=resume,
+            checkpoint_seconds=checkpoint_seconds,
+            callbacks=callbacks,
+        )
+    return replace(run, tables=(held[0], held[1]), choice=choice, data_root=data_root)
+
+
+def train_chosen(
+    plan: RunPlan,
+    data: NodeData,
+    folder: RunFolder | None,
+    *,
+    votes: Sequence[Vote],
+    choice: Choice | None,
+    resume: bool,
+    checkpoint_seconds: float,
+    callbacks: Sequence[Callback],
+) -> Run:
+    """Train one plan, or those that vote; what a choice has trained is not trained again.
+
+    Raises:
+        DivergedError: A loss stopped being a number.
+    """
+    if len(votes) < 2:
+        start = None if choice is None else choice.chosen.snapshot
+        return train_run(
             plan,
             data,
             folder,
@@ -133,7 +174,18 @@ def train(
             callbacks=callbacks,
             start=start,
         )
-    return replace(run, tables=(held[0], held[1]), choice=choice, data_root=data_root)
+    outcome = train_votes(
+        votes,
+        data,
+        folder,
+        resume=resume,
+        checkpoint_seconds=checkpoint_seconds,
+        callbacks=callbacks,
+        starts=None if choice is None else [each.snapshot for each, _ in choice.voters],
+    )
+    if isinstance(outcome, AkgnnError):
+        raise outcome
+    return outcome
 
 
 def _check_kinds(settings: object, tables: object, callbacks: object, seconds: object) -> None:

@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from torch import Tensor
+
 from akgnn.data.node_data import NodeData
 from akgnn.errors import (
     DivergedError,
@@ -15,7 +17,9 @@ from akgnn.errors import (
 from akgnn.runs.memory import Sizes, check_memory, memory_errors_explained
 from akgnn.runs.plan import WITHOUT_EDGES, RunPlan
 from akgnn.runs.train import train_run
+from akgnn.runs.vote import Vote, vote_weights
 from akgnn.training.callbacks import Callback, Epoch
+from akgnn.training.fit import predict_logits
 from akgnn.training.score import Score
 from akgnn.training.state import Snapshot, Stopwatch, initial_values
 
@@ -40,7 +44,8 @@ class Tried:
         epochs: How many epochs were trained.
         seconds: How long that took.
         error: Why there is no score.
-        snapshot: Its last state, of the best so far alone: who resumes it need not train again.
+        snapshot: Its last state: who resumes it need not train again.
+        voice: Its log-probabilities of the validation nodes.
     """
 
     plan: RunPlan
@@ -50,6 +55,7 @@ class Tried:
     seconds: float = 0.0
     error: str = ""
     snapshot: Snapshot | None = field(default=None, repr=False, compare=False)
+    voice: Tensor | None = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -65,11 +71,24 @@ class Choice:
         score: How they are compared.
         tried: Every plan.
         chosen: The best.
+        weights: The share of each in a vote of all, 0 where it would not vote.
     """
 
     score: Score
     tried: tuple[Tried, ...]
     chosen: Tried
+    weights: tuple[float, ...] = ()
+
+    @property
+    def voters(self) -> list[tuple[Tried, float]]:
+        """Those who vote with their shares, the largest in front."""
+        pairs = zip(self.tried, self.weights, strict=True)
+        return sorted((pair for pair in pairs if pair[1] > 0), key=lambda pair: -pair[1])
+
+    @property
+    def votes(self) -> tuple[Vote, ...]:
+        """The same, as a run keeps them."""
+        return tuple(Vote(each.plan, weight) for each, weight in self.voters)
 
     @property
     def why(self) -> str:
@@ -133,16 +152,29 @@ def choose(
         force: Whether to try what memory is estimated not to suffice for.
     """
     data, score = data.without_test(), score_of(plans)
-    tried: list[Tried] = []
-    for index, plan in enumerate(plans):
-        here = _try(plan, data, score, index, callbacks, force)
-        scored = [each for each in (*tried, here) if not each.error]
-        best = score.best_of(scored, _score) if scored else None
-        tried = [each if each is best else replace(each, snapshot=None) for each in (*tried, here)]
+    tried = [_try(plan, data, score, index, callbacks, force) for index, plan in enumerate(plans)]
     scored = [each for each in tried if not each.error]
     if not scored:
         raise FailedRunsError(f"No model could be trained, the first: {tried[0].error}")
-    return Choice(score, tuple(tried), score.best_of(scored, _score))
+    best = score.best_of(scored, _score)
+    return Choice(score, tuple(tried), best, tuple(_weights(tried, best, data)))
+
+
+def may_vote(plans: Sequence[RunPlan]) -> bool:
+    """Whether models of these plans can be asked the same: none takes labels as inputs."""
+    return not any(plan.preset.strategy.takes_labels for plan in plans)
+
+
+def _weights(tried: Sequence[Tried], best: Tried, data: NodeData) -> list[float]:
+    """The share of each in a vote, or all of it for the best where there is none."""
+    # Nodes that were trained on cannot tell who is right about others.
+    is_told = not data.split.chooses_on_train and may_vote([each.plan for each in tried])
+    voices = {index: each.voice for index, each in enumerate(tried) if each.voice is not None}
+    if not is_told or best.voice is None:
+        return [float(each is best) for each in tried]
+    y = data.y[data.split.val].cpu()
+    shares = dict(zip(voices, vote_weights(list(voices.values()), y), strict=True))
+    return [shares.get(index, 0.0) for index in range(len(tried))]
 
 
 def expected_seconds(plans: Sequence[RunPlan], data: NodeData) -> float:
@@ -179,9 +211,12 @@ def _try(
             run = train_run(first, data, callbacks=[*callbacks, last], index=index)
     except (DivergedError, OutOfMemoryError) as error:
         return Tried(plan, error=str(error))
-    fit = run.result
+    fit, inputs = run.result, first.with_inputs(data)
+    assert run.trained_model is not None, "a run without a folder has its model"
+    scores = predict_logits(run.trained_model.eval(), inputs)[inputs.split.val]
+    voice = fit.calibration.scaled(scores).log_softmax(1).cpu()
     return Tried(
-        plan, score.value(fit), fit.val_accuracy, fit.epochs, fit.seconds, "", last.snapshot
+        plan, score.value(fit), fit.val_accuracy, fit.epochs, fit.seconds, "", last.snapshot, voice
     )
 
 

@@ -7,35 +7,41 @@ from dataclasses import replace
 from akgnn.errors import AkgnnError, DivergedError
 from akgnn.runs.folder import RunFolder
 from akgnn.runs.keeping import KeptRun, Outcome
-from akgnn.runs.plan import RunPlan
 from akgnn.training.ensemble import Ensemble, ensemble_result
 from akgnn.training.history import History
 
 
-def member_folders(plan: RunPlan, folder: RunFolder | None) -> list[RunFolder | None]:
+def member_folders(number: int, folder: RunFolder | None) -> list[RunFolder | None]:
     """A folder for each member, inside the ensemble's; they are there until all have ended."""
     if folder is None:
-        return [None] * plan.run.ensemble
-    return [RunFolder(folder.path / f"member-{index}") for index in range(plan.run.ensemble)]
+        return [None] * number
+    return [RunFolder(folder.path / f"member-{index}") for index in range(number)]
 
 
-def remove_member_folders(plan: RunPlan, folder: RunFolder | None) -> None:
+def remove_member_folders(number: int, folder: RunFolder | None) -> None:
     """Remove what the ensemble's own folder now says; under its lock."""
-    for member in member_folders(plan, folder):
+    for member in member_folders(number, folder):
         if member is not None:
             shutil.rmtree(member.path, ignore_errors=True)
 
 
 def join_members(kept: KeptRun, members: Sequence[Outcome]) -> None:
     """End an ensemble: with the mean of its members, or failed as the first of them that did."""
-    runs = []
-    for plan, member in zip(kept.plan.members(), members, strict=True):
+    runs, votes = [], kept.votes
+    names = [vote.name for vote in votes] or [
+        f"Seed {plan.run.seed}" for plan in kept.plan.members()
+    ]
+    for name, member in zip(names, members, strict=True):
         if isinstance(member, AkgnnError):
-            kept.end(DivergedError(f"Seed {plan.run.seed}: {member}"))
+            kept.end(DivergedError(f"{name}: {member}"))
             return
         runs.append(member)
     results = [run.result for run in runs]
-    model = Ensemble([run.model for run in runs], [result.calibration for result in results])
+    model = Ensemble(
+        [run.model for run in runs],
+        [result.calibration for result in results],
+        [vote.weight for vote in votes] or None,
+    )
     kept.model = model.to(kept.data.y.device).eval()
     if kept.folder is not None:
         kept.folder.write_epochs(

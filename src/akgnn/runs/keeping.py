@@ -19,6 +19,7 @@ from akgnn.runs.folder import FINAL_WEIGHTS, RunFolder, check_fit
 from akgnn.runs.plan import RunPlan
 from akgnn.runs.rows import row_tensors
 from akgnn.runs.run import EXTRA_TENSORS, Run, load_run, plan_of
+from akgnn.runs.vote import Vote
 from akgnn.training.callbacks import Callback, Epoch
 from akgnn.training.history import History
 from akgnn.training.optimizer import make_optimizer
@@ -58,7 +59,8 @@ class KeptRun:
     """A run, its model, and its folder if it has one.
 
     Its state is kept every so many `seconds`; `snapshot` is the state to resume, if any, and
-    `outcome` what the run came to, once that is known. Of data in parts, `known` has the facts.
+    `outcome` what the run came to, once that is known. Of data in parts, `known` has the facts. Of
+    models that vote, `votes` has their plans and shares; `plan` is that of the first.
     """
 
     plan: RunPlan
@@ -68,6 +70,7 @@ class KeptRun:
     snapshot: Snapshot | None = None
     outcome: Outcome | None = None
     known: DataFacts | None = None
+    votes: tuple[Vote, ...] = ()
 
     def __post_init__(self) -> None:
         self.facts = DataFacts.of(self.data) if self.known is None else self.known
@@ -79,7 +82,13 @@ class KeptRun:
     def content(self) -> dict[str, Any]:
         """What `run.json` says whatever comes of the run."""
         settings = self.plan.to_dict()
-        return {"settings": settings, "data": self.facts.to_dict(), "versions": versions()}
+        votes = {"votes": [vote.to_dict() for vote in self.votes]} if self.votes else {}
+        return {
+            "settings": settings,
+            "data": self.facts.to_dict(),
+            "versions": versions(),
+            **votes,
+        }
 
     def open(self, resume: bool, locks: ExitStack) -> None:
         """Make the folder, or read what it holds; it stays locked as long as `locks`."""
@@ -153,7 +162,13 @@ class KeptRun:
         # What a folder keeps is read again when it is asked for: many models are much memory.
         model = self.model if self.folder is None else None
         self.outcome = Run(
-            self.plan, self.facts, outcome, self.folder, trained_model=model, members=members
+            self.plan,
+            self.facts,
+            outcome,
+            self.folder,
+            trained_model=model,
+            members=members,
+            votes=self.votes,
         )
         if self.folder is not None:
             parts = {"result": outcome.to_dict(), "history": outcome.history.to_dict()}

@@ -41,7 +41,7 @@ WITHOUT_EDGES = "mlp"
 _NEAREST = "nearest-neighbours"
 PARTS = "parts:"
 """What the name of a data set begins with that is a folder of parts."""
-FOR_ANY_GRAPH = (ANY_GRAPH, "deep", "deep-short", "deep-long")
+FOR_ANY_GRAPH = (ANY_GRAPH, "deep", "deep-short", "deep-middle", "deep-long")
 """What is tried on a graph where nobody named a preset, the one that is taken untried in front."""
 # The same where the columns of a table are of several kinds.
 _FOR_MIXED_COLUMNS = ("mixed-columns", "mixed-columns-no-labels", "mixed-columns-deep")

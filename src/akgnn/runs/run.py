@@ -36,6 +36,7 @@ from akgnn.runs.folder import RunFolder, check_fit
 from akgnn.runs.plan import RunPlan
 from akgnn.runs.predictions import Predictions
 from akgnn.runs.rows import kept_rows
+from akgnn.runs.vote import Vote, votes_in
 from akgnn.training.ensemble import Ensemble
 from akgnn.training.fit import logits_hiding, predict_logits
 from akgnn.training.history import History
@@ -68,6 +69,8 @@ class Run:
         choice: What `akgnn.train` chose its preset from, where it had a choice.
         members: What each model of an ensemble came to, by seed and without its epochs; `result` is
             that of all together, with the epochs of the first.
+        votes: The models of an ensemble and their shares where they are not of one plan; `plan` is
+            that of the first, whose share is largest.
         data_root: Where its data set lies, if `akgnn.train` was told; a kept run does not say.
     """
 
@@ -79,6 +82,7 @@ class Run:
     trained_model: nn.Module | None = None
     choice: "Choice | None" = None
     members: tuple[FitResult, ...] = ()
+    votes: tuple[Vote, ...] = ()
     data_root: Path | str | None = None
 
     @cached_property
@@ -115,12 +119,24 @@ class Run:
 
     def _build(self) -> nn.Module:
         """The model, or the ensemble, before any training."""
-        name, settings = self.plan.run.model, self.plan.preset.model
         sizes = self.facts.num_features, self.num_classes
+        models = [
+            build_model(plan.run.model, plan.preset.model, *sizes) for plan in self._model_plans
+        ]
         if not self.members:
-            return build_model(name, settings, *sizes)
-        models = [build_model(name, settings, *sizes) for _ in self.members]
-        return Ensemble(models, [member.calibration for member in self.members])
+            return models[0]
+        calibrations = [member.calibration for member in self.members]
+        return Ensemble(models, calibrations, [vote.weight for vote in self.votes] or None)
+
+    @property
+    def _model_plans(self) -> list[RunPlan]:
+        """The plan of each model of an ensemble, or that of the only one."""
+        return [vote.plan for vote in self.votes] or [self.plan] * max(1, len(self.members))
+
+    @property
+    def sees_links(self) -> bool:
+        """Whether any of its models looks at links."""
+        return any(find_model(plan.run.model).model is not MLP for plan in self._model_plans)
 
     def data(
         self, data_root: Path | str | None = None, device: torch.device | str = "cpu"
@@ -186,8 +202,7 @@ class Run:
             )[asked.rows.to(place)]
             ids = asked.ids
             # A model that sees no edges misses none.
-            if find_model(self.plan.run.model).model is not MLP:
-                alone = asked.num_alone
+            alone = asked.num_alone if self.sees_links else 0
             if edges is None and alone:
                 warnings.warn(_WITHOUT_EDGES, AloneWarning, stacklevel=2)
         else:
@@ -322,12 +337,19 @@ class Run:
     def _where(self) -> str:
         return "this run" if self.folder is None else str(self.folder.path)
 
+    @property
+    def name(self) -> str:
+        """Its model and preset, and how many others vote with it."""
+        run, others = self.plan.run, len(self.votes) - 1
+        more = f" and {others} more" if others > 0 else ""
+        return f"{run.model} ({run.preset}){more}"
+
     def __repr__(self) -> str:
         run, result = self.plan.run, self.result
         interval = interval_words(result.test_accuracy, result.num_test)
         accuracy = f"{result.test_accuracy:.1f} %{f' ({interval})' * bool(interval)}"
         return (
-            f"Run({run.model} ({run.preset}) on {self.plan.data_name}, {run.seeds}: "
+            f"Run({self.name} on {self.plan.data_name}, {run.seeds}: "
             f"test accuracy {accuracy}, epoch {result.best_epoch} of "
             f"{result.epochs})"
         )
@@ -342,12 +364,16 @@ class Run:
             ("split", facts.split),
             *result.shown(),
         ]
-        if self.members:
+        if self.votes:
+            rows.append(
+                ("votes", ", ".join(f"{v.name} {100 * v.weight:.0f} %" for v in self.votes))
+            )
+        elif self.members:
             alone = f"{len(self.members)} members; alone {self.member_accuracy:.1f} % on average"
             rows.append(("ensemble", alone))
         if self.folder is not None:
             rows.append(("folder", str(self.folder.path)))
-        return card(f"{run.model} ({run.preset}), {run.seeds}", rows, result.loss_curves())
+        return card(f"{self.name}, {run.seeds}", rows, result.loss_curves())
 
     def to_dict(self) -> dict[str, Any]:
         """The result in one flat object, as `--json` prints it."""
@@ -364,6 +390,18 @@ class Run:
         }
 
     def _members_to_dict(self) -> dict[str, Any]:
+        if self.votes:
+            return {
+                "votes": [
+                    {
+                        "model": vote.plan.run.model,
+                        "preset": vote.plan.run.preset,
+                        "weight": vote.weight,
+                        **member.to_dict(),
+                    }
+                    for vote, member in zip(self.votes, self.members, strict=True)
+                ]
+            }
         if not self.members:
             return {}
         seeded = enumerate(self.members, self.plan.run.seed)
@@ -412,9 +450,12 @@ def read_run(folder: RunFolder, content: Mapping[str, Any]) -> Run:
             FitResult.from_dict(each, History())
             for each in from_json(list[dict[str, Any]], content.get("members", []), "members")
         )
-        if len(members) != (plan.run.ensemble if plan.run.ensemble > 1 else 0):
+        votes = votes_in(content)
+        for vote in votes:
+            _check_sizes(vote.plan, facts)
+        if len(members) != (len(votes) or (plan.run.ensemble if plan.run.ensemble > 1 else 0)):
             raise ValueError(f"members has {len(members)} entries")
-        return Run(plan, facts, result, folder, members=members)
+        return Run(plan, facts, result, folder, members=members, votes=votes)
 
 
 def _check_sizes(plan: RunPlan, facts: DataFacts) -> None:
@@ -433,6 +474,12 @@ def plan_of(folder: RunFolder, content: Mapping[str, Any]) -> RunPlan:
     """The plan that a run folder keeps."""
     with reading(folder.path):
         return RunPlan.from_dict(content["settings"])
+
+
+def kept_votes(folder: RunFolder, content: Mapping[str, Any]) -> tuple[Vote, ...]:
+    """The votes that a run folder keeps; none of a single model."""
+    with reading(folder.path):
+        return votes_in(content)
 
 
 def _plain(ids: Any) -> list[Any] | None:

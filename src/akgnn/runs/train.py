@@ -1,8 +1,8 @@
 """From plans to runs: training, and the folders that keep it.
 
 `train_run` trains one run, `train_runs` several seeds side by side, `train_ensembles` several seeds
-as one run, and `train_folds` one run for each fold of a cross-validation. What they train is
-decided before; see `akgnn.runs.api`.
+as one run, `train_votes` several models as one, and `train_folds` one run for each fold of a
+cross-validation. What they train is decided before; see `akgnn.runs.api`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,6 +23,7 @@ from akgnn.runs.keeping import Keeping, KeptRun, Outcome
 from akgnn.runs.memory import Sizes, check_memory, memory_errors_explained
 from akgnn.runs.plan import RunPlan
 from akgnn.runs.run import Run
+from akgnn.runs.vote import Vote
 from akgnn.training.batched.fit_many import can_batch, fit_many
 from akgnn.training.callbacks import Callback
 from akgnn.training.fit import check_stopping
@@ -164,7 +165,7 @@ def train_ensembles(
                 ends = train_runs(
                     members,
                     data,
-                    member_folders(plan, folder),
+                    member_folders(plan.run.ensemble, folder),
                     resume=resume,
                     checkpoint_seconds=checkpoint_seconds,
                     callbacks=callbacks,
@@ -172,9 +173,54 @@ def train_ensembles(
                     start=start if plan is plans[0] else None,
                 )
                 join_members(kept, ends)
-            remove_member_folders(plan, folder)
+            remove_member_folders(plan.run.ensemble, folder)
         outcomes += [] if kept.outcome is None else [kept.outcome]
     return outcomes
+
+
+def train_votes(
+    votes: Sequence[Vote],
+    data: NodeData,
+    folder: RunFolder | None = None,
+    *,
+    resume: bool = False,
+    checkpoint_seconds: float = 5.0,
+    callbacks: Sequence[Callback] = (),
+    starts: Sequence[Snapshot | None] | None = None,
+) -> Outcome:
+    """Train models that vote, one after the other, into one run; otherwise as `train_runs`.
+
+    Args:
+        votes: The models and their shares, the largest in front, whose plan is the run's.
+        data: As `plan.load()` gives it, on the device to train on.
+        folder: Where the run is kept.
+        resume: Go on where the folder's run left off, or show its result if it had finished.
+        checkpoint_seconds: How often the states are kept during training.
+        callbacks: Told of every epoch, with the index of the model.
+        starts: State of each model where it was trained before.
+    """
+    plan = votes[0].plan
+    kept = KeptRun(plan, plan.with_inputs(data), folder, 0, votes=tuple(votes))
+    with ExitStack() as locks:
+        kept.open(resume, locks)
+        if kept.outcome is None:
+            places = member_folders(len(votes), folder)
+            ends: list[Outcome] = []
+            for index, vote in enumerate(votes):
+                ends += train_runs(
+                    [vote.plan],
+                    data,
+                    [places[index]],
+                    resume=resume,
+                    checkpoint_seconds=checkpoint_seconds,
+                    callbacks=callbacks,
+                    first_index=index,
+                    start=None if starts is None else starts[index],
+                )
+            join_members(kept, ends)
+        remove_member_folders(len(votes), folder)
+    assert kept.outcome is not None, "members that have ended make a run that has"
+    return kept.outcome
 
 
 def trains_batched(plan: RunPlan) -> bool:

@@ -8,8 +8,6 @@ import torch
 
 from akgnn.data.node_data import NodeData
 from akgnn.graph import Graph
-from akgnn.models.predict_first import MLP
-from akgnn.models.registry import find_model
 from akgnn.runs.run import Run
 from akgnn.training.metrics import accuracy
 
@@ -56,8 +54,7 @@ def verdict_of(runs: Sequence[Run], data: NodeData) -> Verdict:
     always = torch.full_like(y, most)
     test, val = (accuracy(always[nodes], y[nodes]) for nodes in (split.test, split.val))
     without = math.nan
-    sees_links = find_model(runs[0].plan.run.model).model is not MLP
-    if data.tables is not None and data.graph.num_edges and sees_links:
+    if data.tables is not None and data.graph.num_edges and runs[0].sees_links:
         without = _without_links(runs[0], data)
     name = data.class_names[most]
     notes = [

@@ -21,34 +21,50 @@ from akgnn.training.result import FitResult
 class Ensemble(nn.Module):
     """Trained models as one, whose probabilities are the mean of theirs.
 
-        p = 1/N Σ p_i
+        p = Σ w_i p_i
 
-    where p_i are the calibrated probabilities of model i of N. The class scores of the ensemble are
-    log p, so that whatever takes a model takes it too.
+    where p_i are the calibrated probabilities of model i of N and w_i its share of the vote, 1/N if
+    not given. The class scores of the ensemble are log p, so that whatever takes a model takes it
+    too.
 
     Args:
         models: The members; all with the same classes.
         calibrations: How the scores of each become probabilities, such as `FitResult.calibration`.
+        weights: The share of each, which add up to 1; the same for all if not given.
 
     Raises:
-        SettingsError: There is no member, or one lacks its calibration.
+        SettingsError: There is no member, or one lacks its calibration or its share.
     """
 
-    def __init__(self, models: Sequence[nn.Module], calibrations: Sequence[Calibration]) -> None:
+    def __init__(
+        self,
+        models: Sequence[nn.Module],
+        calibrations: Sequence[Calibration],
+        weights: Sequence[float] | None = None,
+    ) -> None:
         super().__init__()
         if not models or len(models) != len(calibrations):
             raise SettingsError(
                 "An ensemble has at least one member, and a calibration for each: got "
                 f"{len(models)} models and {len(calibrations)} calibrations."
             )
+        weights = [1 / len(models)] * len(models) if weights is None else weights
+        if len(weights) != len(models) or not all(0 < weight <= 1 for weight in weights):
+            raise SettingsError(
+                f"The {len(models)} members of an ensemble have a share above 0 each, got "
+                f"{list(weights)}."
+            )
         self.members = nn.ModuleList(map(Calibrated, models, calibrations))
+        self.weights = tuple(weights)
 
     def forward(self, x: Tensor | CSR, graph: Graph) -> Tensor:
         """Log-probabilities, shape (nodes, classes)."""
-        total: Tensor = reduce(
-            _added, (member(x, graph).log_softmax(-1) for member in self.members)
+        voices = (
+            member(x, graph).log_softmax(-1) + math.log(weight)
+            for member, weight in zip(self.members, self.weights, strict=True)
         )
-        return total - math.log(len(self.members))
+        total: Tensor = reduce(_added, voices)
+        return total
 
 
 def _added(one: Tensor, other: Tensor) -> Tensor:
