@@ -218,6 +218,23 @@ def energy(readout: str, learned: str, layers: str, what: str = "readout") -> An
     return Answer(value, f"{value:.3f}")
 
 
+def vote(what: str, dataset: str, preset: str = "") -> Answer:
+    """Of `benchmarks/votes.py`, means over splits: the `score` of a vote, or of a `preset`.
+
+    Or how much the vote has `over` a preset, over the best alone if none is named; or `above` a
+    row of the study `medium`.
+    """
+    text = (ROOT / "results" / "votes.jsonl").read_text(encoding="utf-8")
+    lines = [line for line in map(json.loads, text.splitlines()) if line["dataset"] == dataset]
+    together = statistics.fmean(line["vote"] for line in lines)
+    if what == "above":
+        alone = mean("medium", preset, dataset).value
+    else:
+        alone = statistics.fmean(line["presets"][preset or line["best"]] for line in lines)
+    value = {"score": together, "preset": alone}.get(what, together - alone)
+    return Answer(value, f"{abs(value):.1f}")
+
+
 def cost(model: str, layers: str, width: str) -> Answer:
     """Milliseconds of an epoch on PubMed, of `benchmarks/cost.py`: the median."""
     text = (ROOT / "results" / "cost.jsonl").read_text(encoding="utf-8")
@@ -281,6 +298,7 @@ QUESTIONS: Mapping[str, Callable[..., Answer]] = {
     "deviation": deviation,
     "readout": readout,
     "energy": energy,
+    "vote": vote,
     "cost": cost,
     "evenness": evenness,
     "theory": theory,

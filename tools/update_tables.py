@@ -5,7 +5,8 @@ A table stands between `<!-- table NAME -->` and `<!-- end -->`. NAME is an expe
 its rows, or after `compare` for its first row against the others, or after `turned` with a line for
 each data set; `agreement NAME NAME …` for the readings of a method whose published values were
 found; `search NAME` for a search, in `results/search`; `trajectory NAME` for λ by epoch where
-records keep it; `energy NAME` for what `benchmarks/energy.py` measured; or `bench NAME` for
+records keep it; `energy NAME` for what `benchmarks/energy.py` measured, `votes GRAPH GRAPH …` for
+what `benchmarks/votes.py` did; or `bench NAME` for
 benchmarks, in `results/bench`. `figure NAME` shows the figure of an experiment. Figures, the curves
 of benchmarks and the figure of the idea are written to `docs/plots`.
 """
@@ -16,7 +17,7 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 
 from akgnn.bench.record import BenchContents, read_records
 from akgnn.data.catalogue import graph_name
@@ -77,6 +78,8 @@ def table(name: str) -> str:
         return speed_markdown(rest, benchmarks())
     if kind == "energy":
         return energies(rest)
+    if name.startswith("votes "):
+        return votes(name.split()[1:])
     if kind == "figure":
         return figure_markdown(figure(rest, labels))
     if name.startswith("agreement "):
@@ -149,6 +152,31 @@ def energies(name: str) -> str:
         kinds = [readout, "fixed at 2" if is_fixed else "learned", str(layers), str(len(lines))]
         rows.append([*kinds, *(f"{fmean(column):.3f}" for column in zip(*lines, strict=True))])
     return as_markdown(rows)
+
+
+def votes(graphs: Sequence[str]) -> str:
+    """The default beside the best preset alone and every preset, means over splits."""
+    text = (ROOT / "results" / "votes.jsonl").read_text(encoding="utf-8")
+    lines = list(map(json.loads, text.splitlines()))
+    columns: list[list[str]] = []
+    for graph in graphs:
+        found = [line for line in lines if line["dataset"] == graph]
+        shown = {name: [line["presets"][name] for line in found] for name in found[0]["presets"]}
+        best = [line["presets"][line["best"]] for line in found]
+        rows = [[line["vote"] for line in found], best, *shown.values()]
+        losses = [[line[name] for line in found] for name in ("log_loss", "best_log_loss")]
+        columns.append(
+            [
+                graph_name(graph) + ", ROC-AUC" * (graph == "minesweeper"),
+                str(len(found)),
+                *(f"{fmean(row):.1f} ± {stdev(row):.1f}" for row in rows),
+                *(f"{fmean(row):.3f}" for row in losses),
+            ]
+        )
+    presets = [f"`{name}`" for name in lines[0]["presets"]]
+    heads = ["", "splits", "the default: a vote", "the best alone", *presets]
+    heads += ["log loss, vote", "log loss, best alone"]
+    return as_markdown([list(row) for row in zip(heads, *columns, strict=True)])
 
 
 def rows_of(results: Sequence[CellResult], labels: str) -> list[CellResult]:
