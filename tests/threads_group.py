@@ -31,6 +31,12 @@ class Threads(Group):
         self.table.barrier.wait()
         return values
 
+    def _split(self, groups: Sequence[Sequence[int]], own: int) -> Group:
+        made = [Threads.Table(len(members)) for members in groups]
+        # Those of the first thread.
+        tables = self.everyone(made)[0]
+        return Threads(tables[own], list(groups[own]).index(self.rank))
+
     def gather(self, tensor: Tensor) -> list[Tensor]:
         return [each.clone() for each in self.everyone(tensor)]
 

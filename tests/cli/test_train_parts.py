@@ -6,6 +6,7 @@ import pytest
 
 from akgnn.cli.main import main
 
+FOUR = ["--processes", "4", "--mesh"]
 FEW = ["--set", "epochs=4", "--set", "hidden_channels=8"]
 
 
@@ -30,12 +31,27 @@ def test_parts_train_predict_and_are_inspected(parts, tmp_path, capsys):
     ("arguments", "message"),
     [
         (["--parts", "nowhere"], "nowhere is no folder of parts"),
-        (["--parts", "{parts}", "--processes", "9"], "4 parts, too few for 9 processes"),
+        (["--parts", "{parts}", "--processes", "9"], "4 parts are too few for 9 processes"),
         (["--parts", "{parts}", "--split", "public"], "--split has no place beside --parts"),
         (["--parts", "{parts}", "--seeds", "3"], "--seeds has no place beside --parts"),
         (["--parts", "{parts}", "--timeout", "0"], "--timeout must be above 0"),
         (["--parts", "{parts}", "--model", "gat"], "cannot be trained on parts"),
         (["--processes", "2"], "--processes needs --parts"),
+        (["--mesh", "2x2"], "--mesh needs --parts"),
+        (["--parts", "{parts}", "--mesh", "2x2"], "--mesh 2x2 is for 4 processes, but there is 1"),
+        (["--parts", "{parts}", *FOUR, "3x2"], "--mesh 3x2 is for 6 processes, but there are 4"),
+        (["--parts", "{parts}", *FOUR, "0x4"], "--mesh is groups of nodes x slices of channels"),
+        (["--parts", "{parts}", *FOUR, "axb"], "such as 2x2, each from 1 to 9999; got 'axb'"),
+        (["--parts", "{parts}", "--processes", "5", "--mesh", "5x1"], "4 parts are too few for 5"),
+        (
+            ["--parts", "{parts}", *FOUR, "1x4", "--set", "hidden_channels=8"],
+            "hidden_channels=8 cannot be cut into 4 slices, but into 2",
+        ),
+        (
+            ["--parts", "{parts}", *FOUR, "2x2", "--set", "groups=1", "--set", "order=blocks"],
+            "DeepAKGNN divides along the nodes alone",
+        ),
+        (["--parts", "{parts}", *FOUR, "2x2", "--model", "gcn"], "GCN cannot be trained on parts"),
     ],
 )
 def test_wrong_options_are_answered_in_a_line(parts, arguments, message, capsys):

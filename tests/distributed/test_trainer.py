@@ -1,7 +1,6 @@
 """Training in parts: against the whole graph, and bit for bit over processes."""
 
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ import torch
 import torch.multiprocessing as mp
 from torch import Tensor, nn
 
-from akgnn.csr import CSR
 from akgnn.data.node_data import NodeData
 from akgnn.distributed.group import Group
 from akgnn.distributed.trainer import OwnRows, fit_parts, own_rows
@@ -20,7 +18,7 @@ from akgnn.training.result import FitResult
 from akgnn.training.settings import TrainSettings
 from akgnn.training.strategies.consistency import Consistency, ConsistencySettings
 from akgnn.training.strategies.supervised import Strategy, Supervised, loss_of
-from gloo_processes import NUM_PARTS, digest, model_for, parts_of, train_by_gloo
+from gloo_processes import NUM_PARTS, digest, in_float64, model_for, parts_of, train_by_gloo
 from parts_data import KINDS, small_data
 from threads_group import on_threads
 
@@ -34,14 +32,6 @@ MODELS = {
     "deep, layer": {"order": "blocks", "norm": "layer", "groups": 2},
     "propagation first": {"order": "propagate-first", "batch_norm": True, "node_dropout": 0.3},
 }
-
-
-def in_float64(data: NodeData) -> NodeData:
-    x = data.x
-    if isinstance(x, CSR):
-        value = torch.ones(x.num_entries) if x.value is None else x.value
-        return replace(data, x=CSR(x.pattern, value.double()))
-    return replace(data, x=x.double())
 
 
 def gradients(model: nn.Module, data: NodeData, rows: OwnRows | None) -> dict[str, Tensor]:
@@ -122,14 +112,14 @@ def test_processes_that_talk_by_gloo_end_in_the_bits_of_one(tmp_path: Path):
     data = small_data("sparse")
     model = model_for(data)
     fit_parts(model, own_rows(parts_of(data), Group()), TrainSettings(epochs=5))
-    mp.spawn(train_by_gloo, (2, str(tmp_path)), nprocs=2)
+    mp.spawn(train_by_gloo, ("2x1", str(tmp_path)), nprocs=2)
     assert [tmp_path.joinpath(f"rank-{rank}").read_text() for rank in (0, 1)] == [digest(model)] * 2
 
 
 def test_more_processes_than_parts_are_refused():
     group = Group()
     group.size = NUM_PARTS + 1
-    with pytest.raises(SettingsError, match="8 processes cannot share 7 parts"):
+    with pytest.raises(SettingsError, match="7 parts are too few for 8 processes"):
         own_rows(parts_of(small_data("dense")), group)
 
 

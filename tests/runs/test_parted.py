@@ -6,6 +6,7 @@ import torch
 from akgnn.distributed.cut import cut_graph
 from akgnn.distributed.folder import FolderParts, open_parts
 from akgnn.distributed.group import Group
+from akgnn.distributed.mesh import MeshShape
 from akgnn.distributed.write import write_parts
 from akgnn.errors import InterruptedRunError, RunFolderError, SettingsError
 from akgnn.runs.folder import RunFolder
@@ -74,6 +75,42 @@ def test_what_was_begun_by_three_goes_on_with_two_and_ends_in_the_same_bits(part
     )
 
 
+def test_what_a_mesh_began_goes_on_with_another_of_the_same_slices_in_the_same_bits(
+    parts, tmp_path
+):
+    plan = plan_for(parts)
+    asked = iter(range(1000))
+
+    def work(group, shape, name, resume=False, should_stop=lambda: False):
+        # The first and the last process have other channels.
+        host = {0: 0, group.size - 1: 1}.get(group.rank)
+        folder = None if host is None else RunFolder(tmp_path / f"{name}-{host}")
+        mesh = MeshShape.parse(shape)
+        seconds = 3600 if group.rank else 0
+        return train_parts(
+            plan, parts, folder, group, CPU, mesh=mesh, resume=resume,
+            checkpoint_seconds=seconds, should_stop=should_stop,
+        )  # fmt: skip
+
+    on_threads(2, lambda group: work(group, "1x2", "whole"))
+    expected = weights(tmp_path / "whole-0")
+    assert weights(tmp_path / "whole-1") == expected
+    with pytest.raises(InterruptedRunError):
+        on_threads(
+            4,
+            lambda group: work(
+                group, "2x2", "run", should_stop=lambda: group.rank == 3 and next(asked) > 4
+            ),
+        )
+    on_threads(2, lambda group: work(group, "1x2", "run", resume=True))
+    assert weights(tmp_path / "run-0") == weights(tmp_path / "run-1") == expected
+    run = load_run(tmp_path / "run-0")
+    data = run.data()
+    predicted = run.predict(device="cpu").probability.argmax(1)[data.split.test]
+    hits = (predicted == data.y[data.split.test]).double().mean()
+    assert float(hits) * 100 == pytest.approx(run.result.test_accuracy)
+
+
 def test_the_newest_state_of_all_hosts_is_taken(parts, tmp_path):
     plan = plan_for(parts)
     train_parts(plan, parts, RunFolder(tmp_path / "whole"), Group(), CPU)
@@ -115,6 +152,16 @@ def test_processes_with_other_settings_are_refused_by_all(parts):
         return True
 
     assert on_threads(3, work) == [True] * 3
+
+
+def test_processes_of_other_meshes_are_refused_by_all(parts):
+    def work(group):
+        mesh = MeshShape(2, 2) if group.rank == 3 else MeshShape(1, 4)
+        with pytest.raises(SettingsError, match=r"Process 3 .* another mesh .*: 2x2 and 1x4"):
+            train_parts(plan_for(parts), parts, None, group, CPU, mesh=mesh)
+        return True
+
+    assert on_threads(4, work) == [True] * 4
 
 
 def test_what_is_wrong_with_one_process_all_of_them_say(parts, tmp_path):

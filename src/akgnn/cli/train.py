@@ -167,6 +167,15 @@ def train(
         int | None,
         options.option(TRAINING, "Train on --parts in so many processes of this machine.  [1]"),
     ] = None,
+    mesh: Annotated[
+        str | None,
+        options.option(
+            TRAINING,
+            "How --processes share the work: groups of nodes x slices of channels, such as 2x2.  "
+            "[nodes alone]",
+            metavar="NODESxCHANNELS",
+        ),
+    ] = None,
     timeout: Annotated[
         float,
         options.option(
@@ -198,6 +207,7 @@ def train(
             config,
             parts,
             processes=processes,
+            mesh=mesh,
             timeout=timeout,
             device=device,
             out=out,
@@ -206,8 +216,9 @@ def train(
             as_json=as_json,
         )
         return
-    if processes is not None:
-        raise SettingsError("--processes needs --parts, a folder that `akgnn partition` wrote.")
+    for option, value in (("--processes", processes), ("--mesh", mesh)):
+        if value is not None:
+            raise SettingsError(f"{option} needs --parts, a folder that `akgnn partition` wrote.")
     place = choose_device(device)
     several = None if seeds is None else range(seed or 0, (seed or 0) + seeds)
     folders = _folders(out, several, folds)

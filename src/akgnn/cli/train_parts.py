@@ -35,6 +35,7 @@ def train_on_parts(
     folder: Path,
     *,
     processes: int | None,
+    mesh: str | None,
     timeout: float,
     device: str,
     out: Path | None,
@@ -44,35 +45,31 @@ def train_on_parts(
 ) -> None:
     """Start the processes, with the words of this command, or be one of them."""
     from akgnn.distributed.folder import open_parts
-    from akgnn.distributed.launch import is_worker
-    from akgnn.distributed.trainer import check_divisible
-    from akgnn.models.registry import find_model
+    from akgnn.distributed.launch import is_worker, num_workers
+    from akgnn.distributed.mesh import shape_for
     from akgnn.runs.folder import RunFolder
+    from akgnn.runs.parted import check_plan
     from akgnn.runs.plan import PARTS
 
     options.check_range("--processes", processes, 1, 10_000)
     if not timeout > 0:
         raise SettingsError(f"--timeout must be above 0, got {timeout:g}.")
+    shape = shape_for(num_workers() or processes or 1, mesh)
     # Processes check their own parts, once each.
     parts = open_parts(folder, check=False)
-    if processes is not None and processes > parts.num_parts:
-        raise SettingsError(
-            f"{folder} has {parts.num_parts} parts, too few for {processes} processes; cut the "
-            "graph into more with `akgnn partition --parts`."
-        )
     plan = options.decide_plan(
         {**run, "dataset": f"{PARTS}{folder.resolve()}"}, {}, config, changes
     )
     if plan.run.ensemble > 1:
         raise SettingsError("--parts trains one model; leave --ensemble out.")
     # Before processes are started, which takes a while.
-    check_divisible(find_model(plan.run.model).model_for(plan.preset.model))
+    check_plan(plan, parts, shape)
     if out is not None and not resume and not is_worker():
         RunFolder(out).check_free()
     if processes is not None and processes > 1 and not is_worker():
         raise typer.Exit(_started(processes, words))
     try:
-        _train(plan, parts, timeout, device, out, resume, checkpoint_seconds, as_json)
+        _train(plan, parts, shape, timeout, device, out, resume, checkpoint_seconds, as_json)
     except AkgnnError as error:
         status = os.environ.get(_STATUS_FILE)
         if status is None or isinstance(error, FailedRunsError):
@@ -114,6 +111,7 @@ def _say_status(file: Path, error: AkgnnError) -> None:
 def _train(
     plan: Any,
     parts: Any,
+    shape: Any,
     timeout: float,
     device: str,
     out: Path | None,
@@ -144,6 +142,7 @@ def _train(
             group,
             place,
             resume=resume,
+            mesh=shape,
             checkpoint_seconds=checkpoint_seconds,
             timeout=timeout,
             callbacks=shown,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import cast
 
 import torch
 import torch.distributed as dist
@@ -33,16 +34,42 @@ class Group:
         process_group: Torch's, whose members are numbered by their rank in it; None for one process
             that has nobody to talk to.
         control: The same processes by Gloo, for what lies in main memory; the first if None.
+        seconds: How long to wait for another process before it counts as gone; torch's own if None.
     """
 
     def __init__(
         self,
         process_group: dist.ProcessGroup | None = None,
         control: dist.ProcessGroup | None = None,
+        seconds: float | None = None,
     ) -> None:
         self._group, self._control = process_group, control or process_group
+        self._seconds = seconds
         self.rank = 0 if process_group is None else dist.get_rank(process_group)
         self.size = 1 if process_group is None else dist.get_world_size(process_group)
+
+    def among(self, groups: Sequence[Sequence[int]]) -> "Group":
+        """The group that this process is of, where all are told apart into several, by rank.
+
+        All processes ask this at once, with the same groups.
+        """
+        own = next(members for members in groups if self.rank in members)
+        if len(own) == 1:
+            return Group()
+        if len(own) == self.size:
+            return self
+        return self._split(groups, groups.index(own))
+
+    def _split(self, groups: Sequence[Sequence[int]], own: int) -> "Group":
+        timeout = None if self._seconds is None else timedelta(seconds=self._seconds)
+
+        def made(backend: str | None) -> dist.ProcessGroup:
+            # Every process makes all of them, and is a member of one.
+            all_ = [dist.new_group(list(g), timeout=timeout, backend=backend) for g in groups]
+            return cast(dist.ProcessGroup, all_[own])
+
+        control = None if self._control is self._group else made("gloo")
+        return Group(made(None), control, self._seconds)
 
     def gather(self, tensor: Tensor) -> list[Tensor]:
         """The tensor of every process, all of one shape, by rank."""

@@ -20,6 +20,11 @@ def is_worker() -> bool:
     return "RANK" in os.environ and "WORLD_SIZE" in os.environ
 
 
+def num_workers() -> int | None:
+    """How many processes torchrun started; None where it did not start this one."""
+    return int(os.environ["WORLD_SIZE"]) if is_worker() else None
+
+
 def is_first_here() -> bool:
     """Whether this is the first process of its host, which keeps the files there."""
     return os.environ.get("LOCAL_RANK", "0") == "0"
@@ -69,7 +74,9 @@ def joined(device: torch.device, seconds: float) -> Iterator[Group]:
     try:
         dist.init_process_group(backend, timeout=timedelta(seconds=seconds))
         control = None if backend == "gloo" else dist.new_group(backend="gloo")
-        yield Group(dist.group.WORLD, control)
+        yield Group(dist.group.WORLD, control, seconds)
+        # Who leaves early takes connections along that others still use.
+        dist.barrier(control)
     except RuntimeError as error:
         if isinstance(error, AkgnnError) or not _is_of_others(error):
             raise

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -11,12 +12,14 @@ from torch import Tensor, nn
 from akgnn.csr import CSR, Pattern
 from akgnn.data.node_data import NodeData
 from akgnn.data.splits import Split
+from akgnn.distributed.channels import ChannelSlices, WholeStates, check_slices
 from akgnn.distributed.division import PartDivision, spans_of
 from akgnn.distributed.exchange import DividedGraph, Halo
 from akgnn.distributed.group import Group
 from akgnn.distributed.parts import Part, Parts, PartsFacts
 from akgnn.errors import SettingsError
-from akgnn.ops.rows import divided
+from akgnn.models.akgnn import AKGNN
+from akgnn.ops.rows import divided, sliced
 from akgnn.training.callbacks import Callback
 from akgnn.training.fit import fit
 from akgnn.training.result import FitResult
@@ -42,28 +45,43 @@ class OwnRows:
         data: Its rows; the graph's columns are these and the halo.
         ids: The original id of each row.
         division: How sums over nodes are made.
+        slices: Who has which channels of these rows; None where this process has all.
     """
 
     facts: PartsFacts
     data: NodeData
     ids: Tensor
     division: PartDivision
+    slices: ChannelSlices | None = None
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """Inside, signals have these rows."""
-        with divided(self.ids, self.division):
+        """Inside, signals have these rows, and models compute these channels."""
+        with divided(self.ids, self.division), sliced(self.slices):
             yield
 
 
-def own_rows(parts: Parts, group: Group, device: torch.device | str = "cpu") -> OwnRows:
+def own_rows(
+    parts: Parts,
+    group: Group,
+    device: torch.device | str = "cpu",
+    *,
+    channels: Group | None = None,
+) -> OwnRows:
     """The rows of this process, of a graph whose parts are shared out evenly.
+
+    Args:
+        parts: All parts.
+        group: The processes that share them.
+        device: Where this one computes.
+        channels: The processes that have the same rows, and share the channels; this one has all
+            channels if None.
 
     Raises:
         SettingsError: There are more processes than parts.
     """
     facts = parts.facts
-    check_enough_parts(parts, group)
+    check_enough_parts(parts, group.size)
     spans = spans_of(facts.num_parts, group.size)
     own = [parts.part(index) for index in range(*spans[group.rank])]
     starts = [facts.starts[first] for first, _ in spans] + [facts.num_nodes]
@@ -79,19 +97,20 @@ def own_rows(parts: Parts, group: Group, device: torch.device | str = "cpu") -> 
         facts.source,
     )
     ids = torch.cat([part.ids for part in own]).to(device)
-    return OwnRows(facts, data, ids, PartDivision(blocks, spans, group))
+    slices = None if channels is None or channels.size == 1 else ChannelSlices(channels)
+    return OwnRows(facts, data, ids, PartDivision(blocks, spans, group), slices)
 
 
-def check_enough_parts(parts: Parts, group: Group) -> None:
-    """Refuse more processes than there are parts.
+def check_enough_parts(parts: Parts, processes: int) -> None:
+    """Refuse to share parts out among more processes than there are parts.
 
     Raises:
         SettingsError: There are more.
     """
-    if group.size > parts.num_parts:
+    if processes > parts.num_parts:
         raise SettingsError(
-            f"{group.size} processes cannot share {parts.num_parts} parts: start at most "
-            f"{parts.num_parts}, or cut the graph into more."
+            f"{parts.num_parts} parts are too few for {processes} processes that share the nodes; "
+            "take fewer, or cut the graph into more with `akgnn partition --parts`."
         )
 
 
@@ -108,10 +127,14 @@ def fit_parts(
     """As `fit`, called by every process with its rows and the same other arguments.
 
     Raises:
-        SettingsError: The model sums over nodes in a way of its own.
+        SettingsError: The model sums over nodes in a way of its own, or mixes channels that
+            several processes have.
     """
     check_divisible(type(model))
     settings = TrainSettings() if settings is None else settings
+    if rows.slices is not None:
+        check_slices(type(model), getattr(model, "settings", None), rows.slices.number)
+        callbacks = [WholeStates(cast(AKGNN, model), settings, rows.slices, callbacks)]
     data = rows.data
     if settings.class_weight == "balanced":
         counts = torch.tensor(rows.facts.class_counts, device=data.y.device)

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
+from math import lcm
 from typing import Literal, cast
 
 import torch
@@ -16,17 +17,23 @@ from akgnn.graph import Graph
 from akgnn.layers.ak_conv import AKConv, Form
 from akgnn.layers.dropout import Dropout, DropoutKey, NodeDropout, noise_in
 from akgnn.layers.kernels import SAME_STARTS, InitialValue, find_kernel
-from akgnn.layers.linear import Linear
+from akgnn.layers.linear import Linear, multiply
 from akgnn.layers.norms import InputNorm, Norm, rows_to_max
 from akgnn.layers.readouts import Readout, find_readout
 from akgnn.ops.dropout import Noise
 from akgnn.ops.inputs import as_graph
-from akgnn.ops.rows import at_nodes
+from akgnn.ops.rows import at_channels, at_nodes, current_slices
+from akgnn.ops.slices import channel_sum
 from akgnn.settings import Settings, count, rate, whole
 
 Order = Literal["transform-first", "propagate-first", "blocks", "hops"]
 Activation = Literal["relu", "leaky_relu"]
 Drawing = Literal["glorot_normal", "uniform", "classic"]
+CHAIN = (
+    "order='transform-first', share_weights=True, readout sum, mean or last, and a normalisation "
+    "other than 'directed'"
+)
+"""What makes layers a chain, in which no channel meets another."""
 _TRANSFORMS: dict[Order, str] = {
     "propagate-first": "one transform, after all layers",
     "hops": "a transform for each hop anyway",
@@ -135,11 +142,7 @@ class AKGNNSettings(Settings):
             if self.order != "blocks" and getattr(self, name) != default:
                 raise SettingsError(f"{name}={getattr(self, name)!r} needs order='blocks'.")
         if self.recompute and not self.is_chain:
-            raise SettingsError(
-                "recompute needs order='transform-first', share_weights=True, readout sum, mean or "
-                "last, and a normalisation other than 'directed'."
-            )
-
+            raise SettingsError(f"recompute needs {CHAIN}.")
         self._check_slices()
 
     def _check_slices(self) -> None:
@@ -147,19 +150,21 @@ class AKGNNSettings(Settings):
         if not width:
             return
         if not self.is_chain:
-            raise SettingsError(
-                "channels_at_once needs order='transform-first', share_weights=True, readout sum, "
-                "mean or last, and a normalisation other than 'directed'."
-            )
+            raise SettingsError(f"channels_at_once needs {CHAIN}.")
         if self.recompute:
             raise SettingsError(
                 "channels_at_once computes signals again by itself; leave recompute out."
             )
-        if width % 4 or width % (self.hidden_channels // self.groups if self.groups > 1 else 1):
+        if width % self.channel_unit:
             raise SettingsError(
                 f"channels_at_once={width} must be a multiple of 4 and hold whole groups of "
                 f"{self.hidden_channels // self.groups} channels."
             )
+
+    @property
+    def channel_unit(self) -> int:
+        """Channels that slices do not part: those that a word of dropout masks, and a group's."""
+        return lcm(4, self.hidden_channels // self.groups if self.groups > 1 else 1)
 
     @property
     def is_chain(self) -> bool:
@@ -255,10 +260,25 @@ class AdaptiveNetwork(nn.Module, ABC):
 
     def classify(self, h: Tensor, noise: Noise | None = None) -> Tensor:
         """Class scores from what `embed` gives."""
-        noise = noise_in(self, noise)
+        noise, own = noise_in(self, noise), self._own_channels
         for k, (linear, drop) in enumerate(zip(self.classifier, self.drop_classifier, strict=True)):
-            h = linear(drop(self.activate(h) if k else h, noise))
+            if k == 0 and own is not None:
+                # Here the slices of the channels meet.
+                with at_channels(own.start, self.settings.hidden_channels):
+                    h = drop(h, noise)
+                first = cast(Linear, linear)
+                h = first.shifted(channel_sum(multiply(h, first.weight[..., own, :])))
+            else:
+                h = linear(drop(self.activate(h) if k else h, noise))
         return h
+
+    @property
+    def _own_channels(self) -> slice | None:
+        """The channels that this process computes; None where it computes all."""
+        slices, settings = current_slices(), self.settings
+        return (
+            None if slices is None else slices.own(settings.hidden_channels, settings.channel_unit)
+        )
 
     def activate(self, h: Tensor) -> Tensor:
         """The non-linearity σ."""

@@ -1,6 +1,8 @@
 """AKGNN: the network of "Adaptive Kernel Graph Neural Network" (AAAI 2022)."""
 
-from itertools import pairwise
+from collections.abc import Sequence
+from functools import partial
+from itertools import chain, islice, pairwise
 from typing import cast, final
 
 import torch
@@ -17,8 +19,9 @@ from akgnn.models.adaptive_network import Activation, AdaptiveNetwork, AKGNNSett
 from akgnn.ops.adaptive_chain import adaptive_chain
 from akgnn.ops.divided import shift
 from akgnn.ops.dropout import Noise
-from akgnn.ops.inputs import Normalisation
-from akgnn.ops.rows import at_channels
+from akgnn.ops.inputs import Normalisation, Weight
+from akgnn.ops.rows import at_channels, remembering
+from akgnn.ops.slices import for_all_channels
 from akgnn.settings import takes
 
 
@@ -86,7 +89,7 @@ class AKGNN(AdaptiveNetwork):
         if self.settings.share_weights:
             h = self.drop_transform(self.activate(h), noise)
         if self.settings.is_chain and isinstance(graph, Graph):
-            return self._chain(h, graph, noise)
+            return self._chain(h, graph, noise, self._layer_weights(graph))
         return self.readout.reduce(self._propagate(h, graph, edge_weight, noise))
 
     def transformed(self, x: Tensor | CSR) -> Tensor:
@@ -101,40 +104,57 @@ class AKGNN(AdaptiveNetwork):
         noise: Noise | None,
         nodes: Tensor | None,
     ) -> Tensor:
-        """READOUT(H^(1), …, H^(K)); a few channels after the other, if so set."""
-        if not (self.settings.channels_at_once and isinstance(graph, Graph)):
+        """READOUT(H^(1), …, H^(K)) of this process's channels; a few at a time, if so set."""
+        settings, own = self.settings, self._own_channels
+        if not isinstance(graph, Graph) or (own is None and not settings.channels_at_once):
             return super()._embed_at(x, graph, edge_weight, noise, nodes)
-        settings = self.settings
-        channels, width = settings.hidden_channels, settings.channels_at_once
-        slices = [slice(first, first + width) for first in range(0, channels, width)]
-        learns = torch.is_grad_enabled()
+        own = slice(0, settings.hidden_channels) if own is None else own
+        width = settings.channels_at_once or own.stop - own.start
+        slices = [
+            slice(first, min(first + width, own.stop))
+            for first in range(own.start, own.stop, width)
+        ]
+        weights = self._layer_weights(graph)
 
         def embedded(part: slice) -> Tensor:
-            h = self._sliced(x, graph, noise, part)
+            h = self._sliced(x, graph, noise, weights, part)
             return h if nodes is None else h.index_select(-2, nodes)
 
-        return torch.cat(
-            [
-                # Nothing but what comes out is kept for the backward pass.
-                checkpoint(embedded, part, use_reentrant=False, preserve_rng_state=False)
-                if learns
-                else embedded(part)
-                for part in slices
-            ],
-            dim=-1,
-        )
+        if not (settings.channels_at_once and torch.is_grad_enabled()):
+            return torch.cat([embedded(part) for part in slices], dim=-1)
+        # Nothing but what comes out is kept for the backward pass.
+        again = partial(checkpoint, use_reentrant=False, preserve_rng_state=False)
+        return torch.cat([again(remembering(embedded), part) for part in slices], dim=-1)
 
-    def _sliced(self, x: Tensor | CSR, graph: Graph, noise: Noise | None, part: slice) -> Tensor:
-        """READOUT(H^(1), …, H^(K)) of some channels."""
+    def _sliced(
+        self,
+        x: Tensor | CSR,
+        graph: Graph,
+        noise: Noise | None,
+        weights: Sequence[Sequence[Weight]],
+        part: slice,
+    ) -> Tensor:
+        """READOUT(H^(1), …, H^(K)) of some channels; `weights` of each layer are for all groups."""
         settings, transform = self.settings, cast(Linear, self.transforms[0])
         h = multiply(self.drop_input(x, noise), transform.weight[..., part])
         if transform.bias is not None:
             h = shift(h, transform.bias[..., part].unsqueeze(-2).to(h.dtype))
-        each = settings.hidden_channels // settings.groups
-        groups = slice(part.start // each, -(-part.stop // each))
+        if settings.groups > 1:
+            each = settings.hidden_channels // settings.groups
+            groups = slice(part.start // each, part.stop // each)
+            weights = [
+                [w[..., groups] if isinstance(w, Tensor) else w for w in layer] for layer in weights
+            ]
         with at_channels(part.start, settings.hidden_channels):
             h = self.drop_transform(self.activate(h), noise)
-            return self._chain(h, graph, noise, groups if settings.groups > 1 else slice(None))
+            return self._chain(h, graph, noise, weights)
+
+    @property
+    def channel_dimensions(self) -> dict[str, int]:
+        """Parameters that have numbers of each channel, and the dimension that counts channels."""
+        names = {"transforms.0.weight": -1, "transforms.0.bias": -1, "classifier.0.weight": -2}
+        known = dict(self.named_parameters())
+        return {name: dimension for name, dimension in names.items() if name in known}
 
     def signals(self, x: Tensor | CSR, graph: Graph | Tensor) -> list[Tensor]:
         """H^(0) … H^(K) in evaluation mode: what enters the layers, and what each makes."""
@@ -157,23 +177,23 @@ class AKGNN(AdaptiveNetwork):
             outputs.append(h)
         return outputs
 
-    def _chain(
-        self, h: Tensor, graph: Graph, noise: Noise | None, groups: slice = slice(None)
-    ) -> Tensor:
-        """READOUT(H^(1), …, H^(K)) in one operation, where nothing but dropout is in between.
+    def _layer_weights(self, graph: Graph) -> list[tuple[Weight, ...]]:
+        """What each layer weighs a node and its neighbours with."""
+        weights = [cast(AKConv, layer).weights(graph) for layer in self.layers]
+        served = iter(for_all_channels(list(chain.from_iterable(weights))))
+        return [tuple(islice(served, len(layer))) for layer in weights]
 
-        `h` has the channels of these groups.
-        """
-        settings, chain = self.settings, self.readout.chain
-        assert chain is not None
+    def _chain(
+        self, h: Tensor, graph: Graph, noise: Noise | None, weights: Sequence[Sequence[Weight]]
+    ) -> Tensor:
+        """READOUT(H^(1), …, H^(K)) in one operation, where nothing but dropout is in between."""
+        settings, readout = self.settings, self.readout.chain
+        assert readout is not None
         return adaptive_chain(
             graph,
             h,
-            [
-                [w[..., groups] if isinstance(w, Tensor) else w for w in layer_weights]
-                for layer_weights in (cast(AKConv, layer).weights(graph) for layer in self.layers)
-            ],
-            readout=chain,
+            weights,
+            readout=readout,
             rate=settings.layer_dropout,
             keys=mask_keys([cast(Dropout, drop) for drop in self.drop_layers], noise),
             normalisation=cast(Normalisation, settings.normalisation),

@@ -15,6 +15,7 @@ from akgnn.hashing import Key
 from akgnn.ops.adaptive import adaptive_propagate
 from akgnn.ops.dropout import check_rate, dropout
 from akgnn.ops.inputs import Normalisation, Weight, checked_weights, groups_if_fused
+from akgnn.ops.rows import remembering
 
 ChainReadout = Literal["sum", "mean", "last"]
 """What a chain can make of its results."""
@@ -95,7 +96,7 @@ def _composed(
     for start in range(0, len(steps), size):
         part = partial(_run, steps[start : start + size])
         h, total = (
-            checkpoint(part, h, use_reentrant=False, preserve_rng_state=False)
+            checkpoint(remembering(part), h, use_reentrant=False, preserve_rng_state=False)
             if recompute
             else part(h)
         )

@@ -3,16 +3,21 @@
 Usually row i is node i, all channels are there, and a sum over nodes is torch's own. Contexts
 change that for all ops inside of them: `at_nodes`, where signals have the rows of some nodes alone;
 `divided`, where they have those of a few parts of the graph, and other processes may have the rest;
-`at_channels`, where they have some channels alone.
+`sliced`, where a model computes a slice of its channels, and other processes the rest;
+`at_channels`, where signals have some channels alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import ParamSpec, Protocol, TypeVar
 
 from torch import Tensor
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Division(Protocol):
@@ -40,6 +45,18 @@ class Division(Protocol):
         ...
 
 
+class Slices(Protocol):
+    """Slices of a model's channels, of which this process has one and others have the rest."""
+
+    def own(self, channels: int, unit: int) -> slice:
+        """The channels of this process, of so many, which are cut at multiples of the unit."""
+        ...
+
+    def total(self, share: Tensor) -> Tensor:
+        """The sum of what each slice has, added up in their order; the same for all of them."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """What the rows of signals are.
@@ -55,6 +72,7 @@ class Rows:
 
 _ROWS: ContextVar[Rows | None] = ContextVar("rows", default=None)
 _CHANNELS: ContextVar[tuple[int, int] | None] = ContextVar("channels", default=None)
+_SLICES: ContextVar[Slices | None] = ContextVar("slices", default=None)
 
 
 def row_ids() -> Tensor | None:
@@ -90,6 +108,21 @@ def at_nodes(nodes: Tensor) -> Iterator[None]:
 
 
 @contextmanager
+def sliced(slices: Slices | None) -> Iterator[None]:
+    """Inside, models compute their slice of the channels alone; all of them without slices."""
+    token = _SLICES.set(slices)
+    try:
+        yield
+    finally:
+        _SLICES.reset(token)
+
+
+def current_slices() -> Slices | None:
+    """The slices of the channels; None where all are here."""
+    return _SLICES.get()
+
+
+@contextmanager
 def at_channels(first: int, width: int) -> Iterator[None]:
     """Inside, signals have some of `width` channels, from number `first` on, a multiple of 4."""
     token = _CHANNELS.set((first, width))
@@ -117,3 +150,11 @@ def everywhere(rows: Tensor, nodes: Tensor) -> Tensor:
     """The rows of `nodes`, given, with those that other processes have of theirs."""
     division = current_division()
     return rows if division is None else division.selected(nodes).gathered(rows)
+
+
+def remembering(function: Callable[P, R]) -> Callable[P, R]:
+    """The function as it would be called here: in the contexts of now, whenever that is.
+
+    A backward pass computes some things again, after contexts have ended or in another thread.
+    """
+    return partial(copy_context().run, function)

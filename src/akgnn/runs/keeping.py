@@ -22,7 +22,7 @@ from akgnn.runs.run import EXTRA_TENSORS, Run, load_run, plan_of
 from akgnn.runs.vote import Vote
 from akgnn.training.callbacks import Callback, Epoch
 from akgnn.training.history import History
-from akgnn.training.optimizer import make_optimizer
+from akgnn.training.optimizer import parameters_in_order
 from akgnn.training.result import FitResult
 from akgnn.training.state import Snapshot, initial_values
 
@@ -132,11 +132,18 @@ class KeptRun:
 
     def keep_epoch(self, epoch: Epoch) -> None:
         """Keep the epoch, and the state if it is time."""
-        if self.lines is None:
-            return
-        self.lines.update(epoch.history)
-        if time.monotonic() - self.last_kept >= self.seconds:
+        self.keep_line(epoch)
+        if self.is_due():
             self.keep_state(epoch)
+
+    def keep_line(self, epoch: Epoch) -> None:
+        """Keep the epoch alone."""
+        if self.lines is not None:
+            self.lines.update(epoch.history)
+
+    def is_due(self) -> bool:
+        """Whether it is time to keep the state."""
+        return self.lines is not None and time.monotonic() - self.last_kept >= self.seconds
 
     def keep_state(self, epoch: Epoch) -> None:
         """Keep the state."""
@@ -214,8 +221,7 @@ def _check_snapshot(snapshot: Snapshot, model: nn.Module, plan: RunPlan) -> None
     check_fit("weights", snapshot.weights, model.state_dict())
     check_fit("best weights", snapshot.best_weights, model.state_dict())
     # Adam's state, for parameters in its order.
-    groups = make_optimizer(model, plan.preset.training).param_groups
-    order = [parameter for group in groups for parameter in group["params"]]
+    order = parameters_in_order(model, plan.preset.training)
     expected = {
         f"{index}.{name}": parameter.detach().new_zeros(()) if name == "step" else parameter
         for index, parameter in enumerate(order)

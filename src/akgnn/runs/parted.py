@@ -6,6 +6,7 @@ training goes on wherever the files of one host are left.
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TypeVar, cast
 
 import torch
@@ -14,21 +15,31 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from akgnn.codec import from_json
+from akgnn.distributed.channels import check_slices
 from akgnn.distributed.division import spans_of
 from akgnn.distributed.folder import FolderParts
 from akgnn.distributed.group import Group
+from akgnn.distributed.mesh import Mesh, MeshShape, shape_for
 from akgnn.distributed.parts import PartsFacts
-from akgnn.distributed.trainer import OwnRows, check_enough_parts, fit_parts, own_rows
-from akgnn.errors import AkgnnError, SettingsError
+from akgnn.distributed.trainer import (
+    OwnRows,
+    check_divisible,
+    check_enough_parts,
+    fit_parts,
+    own_rows,
+)
+from akgnn.errors import AkgnnError, DivergedError, SettingsError
 from akgnn.files import json_text, parse_json
 from akgnn.machine.provenance import run_versions
+from akgnn.models.registry import find_model
 from akgnn.runs.facts import DataFacts
 from akgnn.runs.folder import RunFolder
-from akgnn.runs.keeping import Keeping, KeptRun
+from akgnn.runs.keeping import KeptRun
 from akgnn.runs.plan import RunPlan
 from akgnn.runs.run import Run
 from akgnn.training.callbacks import Callback, Epoch
 from akgnn.training.history import History
+from akgnn.training.result import FitResult
 from akgnn.training.state import Snapshot
 
 T = TypeVar("T")
@@ -44,6 +55,7 @@ def train_parts(
     device: torch.device,
     *,
     resume: bool = False,
+    mesh: MeshShape | None = None,
     checkpoint_seconds: float = 5.0,
     timeout: float = 50.0,
     callbacks: Sequence[Callback] = (),
@@ -58,6 +70,7 @@ def train_parts(
         group: The processes.
         device: Where this process computes.
         resume: Go on with what the folders hold; the newest state that any process has is taken.
+        mesh: How the processes share nodes and channels; nodes alone if None.
         checkpoint_seconds: How often the state is kept.
         timeout: After so many seconds a process that does not answer counts as gone.
         callbacks: Told of every epoch.
@@ -66,8 +79,11 @@ def train_parts(
     Raises:
         AkgnnError: Something is wrong in one process; all of them raise it, with its rank.
     """
-    check_same_settings(plan, parts, group)
-    rows = _together(group, lambda: _checked_rows(plan, parts, group, device))
+    check_same_settings(plan, parts, group, mesh)
+    shape = shape_for(group.size) if mesh is None else mesh
+    check_plan(plan, parts, shape)
+    processes = Mesh.of(group, shape)
+    rows = _together(group, lambda: _checked_rows(parts, processes, device))
     facts = data_facts(parts.facts)
     kept = KeptRun(plan, rows.data, folder, checkpoint_seconds, known=facts)
     with ExitStack() as locks:
@@ -78,7 +94,7 @@ def train_parts(
         if state is not None:
             kept.snapshot = None
             kept.begin_at(state)
-        roll = RollCall(group, timeout, should_stop)
+        meeting = Meeting(group, kept, timeout, should_stop)
         fit_parts(
             kept.model,
             rows,
@@ -86,7 +102,7 @@ def train_parts(
             seed=plan.run.seed,
             strategy=plan.strategy(),
             resume=kept.snapshot,
-            callbacks=[*callbacks, roll, Keeping({0: kept})],
+            callbacks=[*callbacks, meeting],
         )
     return _outcome(kept)
 
@@ -98,29 +114,56 @@ def _outcome(kept: KeptRun) -> Run:
     return kept.outcome
 
 
-class RollCall(Callback):
-    """Once an epoch all processes meet, so that one that is gone is named, and stop together."""
+class Meeting(Callback):
+    """Once an epoch all processes meet: one that is gone is named, they stop and keep together.
 
-    def __init__(self, group: Group, seconds: float, should_stop: Callable[[], bool]) -> None:
-        self._group, self._seconds, self._wants_stop = group, seconds, should_stop
+    Of slices of the channels each process has its own, so states are put together by all.
+    """
+
+    def __init__(
+        self, group: Group, kept: KeptRun, seconds: float, should_stop: Callable[[], bool]
+    ) -> None:
+        self._group, self._kept, self._seconds = group, kept, seconds
+        self._wants_stop, self._stops = should_stop, False
 
     def after_epoch(self, epochs: Sequence[Epoch]) -> None:
-        """Wait for all."""
+        """Wait for all, and keep the epoch, and the state if it is time for any of them."""
         self._group.call_roll(self._seconds)
+        wishes = torch.tensor([self._wants_stop(), self._kept.is_due()])
+        self._stops, is_due = torch.stack(self._group.gather(wishes)).any(0).tolist()
+        for epoch in epochs:
+            self._kept.keep_line(epoch)
+            if is_due:
+                self._keep_state(epoch)
 
     def should_stop(self) -> bool:
         """Whether any process was asked to stop."""
-        wanted = self._group.gather(torch.tensor([self._wants_stop()]))
-        return any(bool(each) for each in wanted)
+        return self._stops
+
+    def before_stop(self, epochs: Sequence[Epoch]) -> None:
+        """Keep the state."""
+        for epoch in epochs:
+            self._keep_state(epoch)
+
+    def _keep_state(self, epoch: Epoch) -> None:
+        # Asked of all processes, whether they have a folder or not.
+        state = epoch.snapshot()
+        self._kept.keep_state(replace(epoch, snapshot=lambda: state))
+
+    def after_run(self, index: int, outcome: FitResult | DivergedError) -> None:
+        """Keep the result."""
+        self._kept.end(outcome)
 
 
-def check_same_settings(plan: RunPlan, parts: FolderParts, group: Group) -> None:
+def check_same_settings(
+    plan: RunPlan, parts: FolderParts, group: Group, mesh: MeshShape | None = None
+) -> None:
     """Refuse processes that were started with other settings, versions or parts.
 
     Raises:
         SettingsError: They differ; it says in what.
     """
-    facts = {"parts": parts.facts.content, **run_versions()}
+    facts = {"mesh": str(mesh), "parts": parts.facts.content, **run_versions()}
     settings = {name: value for kind in plan.to_dict().values() for name, value in kind.items()}
     everyone = [
         parse_json(text) for text in group.gather_bytes(json_text({**settings, **facts}).encode())
@@ -149,15 +192,26 @@ def data_facts(facts: PartsFacts) -> DataFacts:
     )
 
 
-def _checked_rows(plan: RunPlan, parts: FolderParts, group: Group, device: torch.device) -> OwnRows:
+def check_plan(plan: RunPlan, parts: FolderParts, mesh: MeshShape) -> None:
+    """Refuse what cannot be trained on these parts by a mesh of this shape.
+
+    Raises:
+        SettingsError: It cannot.
+    """
+    model = find_model(plan.run.model).model_for(plan.preset.model)
+    check_divisible(model)
+    check_slices(model, plan.preset.model, mesh.channels)
+    check_enough_parts(parts, mesh.nodes)
     if plan.preset.strategy.takes_labels:
         raise SettingsError(
             "Labels among the inputs are not to be had of parts; choose another preset."
         )
-    check_enough_parts(parts, group)
-    for index in range(*spans_of(parts.num_parts, group.size)[group.rank]):
+
+
+def _checked_rows(parts: FolderParts, mesh: Mesh, device: torch.device) -> OwnRows:
+    for index in range(*spans_of(parts.num_parts, mesh.nodes.size)[mesh.nodes.rank]):
         parts.check(index)
-    return own_rows(parts, group, device)
+    return own_rows(parts, mesh.nodes, device, channels=mesh.channels)
 
 
 def _newest(kept: KeptRun, group: Group) -> Snapshot | None:

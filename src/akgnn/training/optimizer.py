@@ -52,6 +52,12 @@ def make_optimizer(model: nn.Module, settings: TrainSettings) -> torch.optim.Ada
     return optimizer
 
 
+def parameters_in_order(model: nn.Module, settings: TrainSettings) -> list[nn.Parameter]:
+    """The parameters that learn, as the optimiser numbers them."""
+    groups = make_optimizer(model, settings).param_groups
+    return [parameter for group in groups for parameter in group["params"]]
+
+
 def let_phi_learn(optimizer: torch.optim.Optimizer, learns: bool) -> None:
     """Give φ its rate, or none, so that it rests."""
     for group in optimizer.param_groups:
