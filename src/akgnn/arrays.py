@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile, gettempdir
+from typing import IO, Any
 
 import numpy as np
 import torch
@@ -150,10 +151,27 @@ def empty_in_file(file: Path, dtype: torch.dtype, shape: Sequence[int]) -> Tenso
     if 0 in shape:
         return torch.empty(tuple(shape), dtype=dtype)
     with _writing(file), file.open("xb") as stream:
-        if hasattr(os, "posix_fallocate"):
-            # A map of a file that has no room on the disk ends the interpreter when it is filled.
-            os.posix_fallocate(stream.fileno(), 0, _num_bytes(KINDS[dtype], shape))
+        _reserve(stream, _num_bytes(KINDS[dtype], shape))
     return torch.from_numpy(np.memmap(file, KINDS[dtype], "r+", 0, tuple(shape)))
+
+
+def empty_in_nameless_file(dtype: torch.dtype, shape: Sequence[int]) -> Tensor:
+    """The same in a temporary file that is gone with the array; `TMPDIR` says on which disk.
+
+    Raises:
+        RunFolderError: There is no room for it.
+    """
+    with _writing(Path(gettempdir())), TemporaryFile() as stream:
+        _reserve(stream, _num_bytes(KINDS[dtype], shape))
+        return torch.from_numpy(np.memmap(stream, KINDS[dtype], "r+", 0, tuple(shape)))
+
+
+def _reserve(stream: IO[bytes], num_bytes: int) -> None:
+    """Make room: a map of a file without any on the disk ends the interpreter when it is filled."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(stream.fileno(), 0, num_bytes)
+    else:
+        stream.truncate(num_bytes)
 
 
 def mapped(file: Path, dtype: torch.dtype, shape: Sequence[int], *, offset: int = 0) -> Tensor:

@@ -15,7 +15,7 @@ def test_own_rows_come_first_and_then_those_that_were_asked_for():
     signal = torch.randn(10, 2)
 
     def work(group):
-        halo = Halo(COLUMNS[group.rank], STARTS, group)
+        halo = Halo([COLUMNS[group.rank]], STARTS, group)
         own = signal[STARTS[group.rank] : STARTS[group.rank + 1]]
         joined = halo.joined(own)
         return len(halo.ids), joined[halo.positions(COLUMNS[group.rank]).long()]
@@ -28,6 +28,6 @@ def test_own_rows_come_first_and_then_those_that_were_asked_for():
 
 
 def test_one_process_copies_nothing():
-    (halo,) = on_threads(1, lambda group: Halo(torch.tensor([2, 0, 1]), [0, 3], group))
+    (halo,) = on_threads(1, lambda group: Halo([torch.tensor([2, 0, 1])], [0, 3], group))
     h = torch.randn(3, 2)
     assert halo.joined(h) is h

@@ -159,6 +159,12 @@ def train(
         int | None,
         options.option(TRAINING, "Train on --parts in so many processes of this machine.  [1]"),
     ] = None,
+    parts_at_once: Annotated[
+        int | None,
+        options.option(
+            TRAINING, "Keep so many of --parts in memory at a time, the rest in files.  [all]"
+        ),
+    ] = None,
     timeout: Annotated[
         float,
         options.option(
@@ -188,6 +194,7 @@ def train(
             config,
             parts,
             processes=processes,
+            at_once=parts_at_once,
             timeout=timeout,
             device=device,
             out=out,
@@ -196,8 +203,9 @@ def train(
             as_json=as_json,
         )
         return
-    if processes is not None:
-        raise SettingsError("--processes needs --parts, a folder that `akgnn partition` wrote.")
+    for option, value in (("--processes", processes), ("--parts-at-once", parts_at_once)):
+        if value is not None:
+            raise SettingsError(f"{option} needs --parts, a folder that `akgnn partition` wrote.")
     place = choose_device(device)
     several = None if seeds is None else range(seed or 0, (seed or 0) + seeds)
     folders = _folders(out, several, folds)

@@ -35,6 +35,7 @@ def train_on_parts(
     folder: Path,
     *,
     processes: int | None,
+    at_once: int | None,
     timeout: float,
     device: str,
     out: Path | None,
@@ -60,6 +61,7 @@ def train_on_parts(
             f"{folder} has {parts.num_parts} parts, too few for {processes} processes; cut the "
             "graph into more with `akgnn partition --parts`."
         )
+    options.check_range("--parts-at-once", at_once, 1, parts.num_parts)
     plan = options.decide_plan(
         {**run, "dataset": f"{PARTS}{folder.resolve()}"}, {}, config, changes
     )
@@ -72,7 +74,7 @@ def train_on_parts(
     if processes is not None and processes > 1 and not is_worker():
         raise typer.Exit(_started(processes, words))
     try:
-        _train(plan, parts, timeout, device, out, resume, checkpoint_seconds, as_json)
+        _train(plan, parts, at_once, timeout, device, out, resume, checkpoint_seconds, as_json)
     except AkgnnError as error:
         status = os.environ.get(_STATUS_FILE)
         if status is None or isinstance(error, FailedRunsError):
@@ -114,6 +116,7 @@ def _say_status(file: Path, error: AkgnnError) -> None:
 def _train(
     plan: Any,
     parts: Any,
+    at_once: int | None,
     timeout: float,
     device: str,
     out: Path | None,
@@ -128,7 +131,8 @@ def _train(
     from akgnn.runs.parted import train_parts
 
     place = choose_device(device)
-    keep_freed_memory()
+    if at_once is None:
+        keep_freed_memory()
     kept = RunFolder(out) if out is not None and is_first_here() else None
     # Torchrun starts processes again after one of them died: they go on.
     resume = resume or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
@@ -146,6 +150,7 @@ def _train(
             resume=resume,
             checkpoint_seconds=checkpoint_seconds,
             timeout=timeout,
+            parts_at_once=at_once,
             callbacks=shown,
             should_stop=stops.should_stop,
         )

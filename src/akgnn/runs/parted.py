@@ -46,6 +46,7 @@ def train_parts(
     resume: bool = False,
     checkpoint_seconds: float = 5.0,
     timeout: float = 50.0,
+    parts_at_once: int | None = None,
     callbacks: Sequence[Callback] = (),
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Run:
@@ -60,6 +61,7 @@ def train_parts(
         resume: Go on with what the folders hold; the newest state that any process has is taken.
         checkpoint_seconds: How often the state is kept.
         timeout: After so many seconds a process that does not answer counts as gone.
+        parts_at_once: How many parts a process has in memory at a time; all if None.
         callbacks: Told of every epoch.
         should_stop: Asked after every epoch; true in one process stops all.
 
@@ -67,7 +69,7 @@ def train_parts(
         AkgnnError: Something is wrong in one process; all of them raise it, with its rank.
     """
     check_same_settings(plan, parts, group)
-    rows = _together(group, lambda: _checked_rows(plan, parts, group, device))
+    rows = _together(group, lambda: _checked_rows(plan, parts, group, device, parts_at_once))
     facts = data_facts(parts.facts)
     kept = KeptRun(plan, rows.data, folder, checkpoint_seconds, known=facts)
     with ExitStack() as locks:
@@ -149,7 +151,13 @@ def data_facts(facts: PartsFacts) -> DataFacts:
     )
 
 
-def _checked_rows(plan: RunPlan, parts: FolderParts, group: Group, device: torch.device) -> OwnRows:
+def _checked_rows(
+    plan: RunPlan,
+    parts: FolderParts,
+    group: Group,
+    device: torch.device,
+    at_once: int | None,
+) -> OwnRows:
     if plan.preset.strategy.takes_labels:
         raise SettingsError(
             "Labels among the inputs are not to be had of parts; choose another preset."
@@ -157,7 +165,7 @@ def _checked_rows(plan: RunPlan, parts: FolderParts, group: Group, device: torch
     check_enough_parts(parts, group)
     for index in range(*spans_of(parts.num_parts, group.size)[group.rank]):
         parts.check(index)
-    return own_rows(parts, group, device)
+    return own_rows(parts, group, device, at_once=at_once)
 
 
 def _newest(kept: KeptRun, group: Group) -> Snapshot | None:
