@@ -10,6 +10,7 @@ from akgnn.arrays import (
     Growing,
     describe,
     empty_in_file,
+    empty_in_nameless_file,
     mapped,
     write_array,
 )
@@ -107,3 +108,23 @@ def test_where_there_is_no_room_the_file_is_named(tmp_path: Path):
     (tmp_path / "b").symlink_to("/dev/full")
     with pytest.raises(RunFolderError, match="b: No space left on device"):
         growing.append(torch.arange(5))
+
+
+def test_an_array_in_a_nameless_file_can_be_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    array = empty_in_nameless_file(torch.float32, (3, 2)).fill_(2)
+    assert array.tolist() == [[2, 2]] * 3
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_there_is_no_room_for_a_nameless_file_its_folder_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.posix_fallocate", full)
+    with pytest.raises(RunFolderError, match=f"Cannot write {tmp_path}: No space left"):
+        empty_in_nameless_file(torch.float32, (3, 2))

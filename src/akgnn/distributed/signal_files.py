@@ -16,15 +16,12 @@ _SMALLEST = 2**20
 
 
 @contextmanager
-def signals_in_files(smallest: int = _SMALLEST) -> Iterator[None]:
+def signals_in_files() -> Iterator[None]:
     """Inside, signals on the CPU that autograd keeps lie in temporary files, as memory maps.
 
     The system writes them to the disk where memory is short. The files have no names, so they are
     gone with the signals, however the process ends; `TMPDIR` says on which disk they are. What
     `torch.utils.checkpoint` computes again for a while stays in memory.
-
-    Args:
-        smallest: From how many bytes on a tensor goes to a file.
 
     Raises:
         RunFolderError: The disk is full.
@@ -34,10 +31,11 @@ def signals_in_files(smallest: int = _SMALLEST) -> Iterator[None]:
 
     def to_file(tensor: Tensor) -> Tensor:
         is_plain = tensor.device.type == "cpu" and not isinstance(tensor, PartRows)
-        if not is_plain or tensor.nbytes < smallest or tensor.dtype not in KINDS:
+        if not is_plain or tensor.nbytes < _SMALLEST or tensor.dtype not in KINDS:
             return tensor
         storage = StorageWeakRef(tensor.untyped_storage())
-        key = (storage.cdata, tensor._version, tensor.shape, tensor.stride())
+        where = tensor.storage_offset(), tensor.shape, tensor.stride()
+        key = (storage.cdata, tensor._version, *where)
         signal = written.get(key)
         if signal is None:
             signal = empty_in_nameless_file(tensor.dtype, tensor.shape).copy_(tensor)
