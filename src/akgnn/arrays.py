@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -151,27 +151,24 @@ def empty_in_file(file: Path, dtype: torch.dtype, shape: Sequence[int]) -> Tenso
     if 0 in shape:
         return torch.empty(tuple(shape), dtype=dtype)
     with _writing(file), file.open("xb") as stream:
-        _reserve(stream, _num_bytes(KINDS[dtype], shape))
+        if hasattr(os, "posix_fallocate"):
+            # A map of a file that has no room on the disk ends the interpreter when it is filled.
+            os.posix_fallocate(stream.fileno(), 0, _num_bytes(KINDS[dtype], shape))
     return torch.from_numpy(np.memmap(file, KINDS[dtype], "r+", 0, tuple(shape)))
 
 
-def empty_in_nameless_file(dtype: torch.dtype, shape: Sequence[int]) -> Tensor:
-    """The same in a temporary file that is gone with the array; `TMPDIR` says on which disk.
+def in_nameless_file(values: Tensor) -> Tensor:
+    """A copy in a temporary file, by memory map; the file is gone with the copy.
 
     Raises:
-        RunFolderError: There is no room for it.
+        RunFolderError: There is no room for it where temporary files are.
     """
-    with _writing(Path(gettempdir())), TemporaryFile() as stream:
-        _reserve(stream, _num_bytes(KINDS[dtype], shape))
-        return torch.from_numpy(np.memmap(stream, KINDS[dtype], "r+", 0, tuple(shape)))
-
-
-def _reserve(stream: IO[bytes], num_bytes: int) -> None:
-    """Make room: a map of a file without any on the disk ends the interpreter when it is filled."""
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(stream.fileno(), 0, num_bytes)
-    else:
-        stream.truncate(num_bytes)
+    if not values.numel():
+        return values
+    with _writing(Path(gettempdir())), TemporaryFile(buffering=0) as stream:
+        for piece in _pieces(_array(values)):
+            stream.write(piece)
+        return read_only(np.memmap(stream, KINDS[values.dtype], "r", 0, tuple(values.shape)))
 
 
 def mapped(file: Path, dtype: torch.dtype, shape: Sequence[int], *, offset: int = 0) -> Tensor:

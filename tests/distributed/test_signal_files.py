@@ -14,13 +14,13 @@ LARGE = (2**9, 2**9)
 def files(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
     """The arrays that were made in files."""
     made: list[Tensor] = []
-    make = signal_files.empty_in_nameless_file
+    write = signal_files.in_nameless_file
 
-    def make_and_tell(dtype: torch.dtype, shape: torch.Size) -> Tensor:
-        made.append(make(dtype, shape))
+    def write_and_tell(signal: Tensor) -> Tensor:
+        made.append(write(signal))
         return made[-1]
 
-    monkeypatch.setattr(signal_files, "empty_in_nameless_file", make_and_tell)
+    monkeypatch.setattr(signal_files, "in_nameless_file", write_and_tell)
     return made
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from akgnn.arrays import KINDS, empty_in_nameless_file
+from akgnn.arrays import KINDS, in_nameless_file
 from akgnn.ops.part_rows import PartRows
 
 # What is smaller stays in memory: a parameter, or the rows of a few nodes.
@@ -38,7 +38,7 @@ def signals_in_files() -> Iterator[None]:
         key = (storage.cdata, tensor._version, *where)
         signal = written.get(key)
         if signal is None:
-            signal = empty_in_nameless_file(tensor.dtype, tensor.shape).copy_(tensor)
+            signal = in_nameless_file(tensor)
             # While it lives no other storage has this number.
             signal.of = storage  # type: ignore[attr-defined]
             written[key] = signal
