@@ -61,15 +61,20 @@ class Halo:
             block.copy_(torch.where(self._is_own(column), column.long() - self.first, outside))
         return positions
 
-    def joined(self, h: Tensor, scale: Tensor | None = None) -> Tensor:
-        """Own rows of a signal, scaled, and below them the halo."""
-        if self._group.size == 1:
-            return h.contiguous() if scale is None else (scale * h).to(h.dtype)
-        out = h.new_empty(len(h) + len(self.ids), *h.shape[1:])
+    @property
+    def num_columns(self) -> int:
+        """How many rows a signal has with those of the halo."""
+        return self.last - self.first + len(self.ids)
+
+    def join(self, h: Tensor, scale: Tensor | None, out: Tensor) -> None:
+        """Put own rows of a signal, scaled, into `out`, and below them the halo."""
         own = out[: len(h)]
-        own.copy_(h if scale is None else scale * h)
-        self._group.exchange(out[len(h) :], own[self._rows], self._received, self._sent)
-        return out
+        if scale is None:
+            own.copy_(h)
+        else:
+            torch.mul(scale, h, out=own)
+        if self._group.size > 1:
+            self._group.exchange(out[len(h) :], own[self._rows], self._received, self._sent)
 
 
 class DividedGraph(Graph):
@@ -97,14 +102,16 @@ class DividedGraph(Graph):
         transpose: "DividedGraph | None" = None,
         at_once: int | None = None,
     ) -> None:
-        columns = halo.last - halo.first + len(halo.ids)
         size = at_once or len(parts)
         groups = [parts[first : first + size] for first in range(0, len(parts), size)]
         if len(groups) == 1:
             # Put together once, and not for every product.
             groups = [[_below_each_other(parts)]]
         blocks = [
-            [_matrix(rowptr, halo.positions(col), value, columns) for rowptr, col, value in group]
+            [
+                _matrix(rowptr, halo.positions(col), value, halo.num_columns)
+                for rowptr, col, value in group
+            ]
             for group in groups
         ]
         object.__setattr__(self, "_blocks", blocks)
@@ -153,12 +160,20 @@ class DividedGraph(Graph):
 
     def gathered(self, h: Tensor, scale: Tensor | None) -> Iterator[tuple[slice, Tensor]]:
         """Own rows of a signal, scaled, and below them those of the halo; some channels a time."""
-        width = h.size(-1) if self.halo.num_nodes <= _SMALL_GRAPH else _CHANNELS_AT_ONCE
-        for first in range(0, h.size(-1), width):
-            channels = slice(first, min(first + width, h.size(-1)))
-            is_column = scale is None or scale.size(-1) == 1
-            part = scale if scale is None or is_column else scale[:, channels]
-            yield channels, self.halo.joined(h[:, channels], part)
+        width = h.size(-1)
+        if self.halo.num_nodes > _SMALL_GRAPH:
+            width = min(width, _CHANNELS_AT_ONCE)
+        rows = self.halo.num_columns
+        # One place for all: the last channels would else lie beside those that come now.
+        place = h.new_empty(rows * width)
+        for part in range(0, h.size(-1), width):
+            channels = slice(part, min(part + width, h.size(-1)))
+            out = place[: rows * (channels.stop - part)].view(rows, -1)
+            own = scale
+            if scale is not None and scale.size(-1) > 1:
+                own = scale[:, channels]
+            self.halo.join(h[:, channels], own, out)
+            yield channels, out
 
 
 def _matrix(rowptr: Tensor, col: Tensor, value: Tensor | None, columns: int) -> CSR:
