@@ -131,7 +131,8 @@ def _train(
     from akgnn.runs.parted import train_parts
 
     place = choose_device(device)
-    if at_once is None:
+    if at_once in (None, parts.num_parts):
+        # What is kept for later counts as taken, so not where memory is small.
         keep_freed_memory()
     kept = RunFolder(out) if out is not None and is_first_here() else None
     # Torchrun starts processes again after one of them died: they go on.
