@@ -118,7 +118,9 @@ def results_of(kept: Any) -> Iterator[dict[str, Any]]:
             }
         weights = vote_weights([voice["val"] for voice in said.values()], y["val"])
         mixed = {
-            part: torch.stack([w * v[part].exp() for w, v in zip(weights, said.values(), strict=True)]).sum(0)
+            part: torch.stack(
+                [w * v[part].exp() for w, v in zip(weights, said.values(), strict=True)]
+            ).sum(0)
             for part in _PARTS
         }
         together = {part: mixed[part].log() for part in _PARTS}

@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from akgnn.arrays import (
     Growing,
     describe,
     empty_in_file,
+    in_nameless_file,
     mapped,
     write_array,
 )
@@ -107,3 +109,26 @@ def test_where_there_is_no_room_the_file_is_named(tmp_path: Path):
     (tmp_path / "b").symlink_to("/dev/full")
     with pytest.raises(RunFolderError, match="b: No space left on device"):
         growing.append(torch.arange(5))
+
+
+def test_a_copy_in_a_nameless_file_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for values in (torch.randn(3, 2), torch.randn(4, 3).T, torch.empty(0, 3)):
+        copy = in_nameless_file(values)
+        assert torch.equal(copy, values)
+        assert copy.dtype == values.dtype
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_there_is_no_room_for_a_nameless_file_its_folder_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def full(**_: object) -> IO[bytes]:
+        return open("/dev/full", "wb", buffering=0)
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("akgnn.arrays.TemporaryFile", full)
+    with pytest.raises(RunFolderError, match=f"Cannot write {tmp_path}: No space left on device"):
+        in_nameless_file(torch.ones(3, 2))

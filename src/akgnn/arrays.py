@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile, gettempdir
 from typing import Any
 
 import numpy as np
@@ -154,6 +155,20 @@ def empty_in_file(file: Path, dtype: torch.dtype, shape: Sequence[int]) -> Tenso
             # A map of a file that has no room on the disk ends the interpreter when it is filled.
             os.posix_fallocate(stream.fileno(), 0, _num_bytes(KINDS[dtype], shape))
     return torch.from_numpy(np.memmap(file, KINDS[dtype], "r+", 0, tuple(shape)))
+
+
+def in_nameless_file(values: Tensor) -> Tensor:
+    """A copy in a temporary file, by memory map; the file is gone with the copy.
+
+    Raises:
+        RunFolderError: There is no room for it where temporary files are.
+    """
+    if not values.numel():
+        return values
+    with _writing(Path(gettempdir())), TemporaryFile(buffering=0) as stream:
+        for piece in _pieces(_array(values)):
+            stream.write(piece)
+        return read_only(np.memmap(stream, KINDS[values.dtype], "r", 0, tuple(values.shape)))
 
 
 def mapped(file: Path, dtype: torch.dtype, shape: Sequence[int], *, offset: int = 0) -> Tensor:

@@ -12,6 +12,7 @@ One policy holds for every way of building a graph:
   weights add up.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -239,9 +240,16 @@ class Graph:
         """Whether the columns of the adjacency are its rows; part of a graph has others' too."""
         return True
 
-    def gather(self, h: Tensor) -> Tensor:
-        """The signal at the columns of the adjacency: of a whole graph the signal itself."""
-        return h
+    def row_blocks(self) -> Iterator[tuple[slice, CSR]]:
+        """The adjacency, some rows at a time; of a whole graph all at once."""
+        yield slice(0, self.num_nodes), self.adjacency
+
+    def gathered(self, h: Tensor, scale: Tensor | None) -> Iterator[tuple[slice, Tensor]]:
+        """The signal, scaled, at the columns of the adjacency, some channels at a time.
+
+        Of a whole graph it is the signal itself, all at once.
+        """
+        yield slice(0, h.size(-1)), h if scale is None else (scale * h).to(h.dtype)
 
     @cached_property
     def renormalised(self) -> CSR:

@@ -27,6 +27,15 @@ def test_parts_train_predict_and_are_inspected(parts, tmp_path, capsys):
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 201
 
 
+def test_parts_at_once_change_no_bit(parts, tmp_path):
+    runs = {number: tmp_path / f"run-{number}" for number in (1, 3, 4)}
+    for number, run in runs.items():
+        words = ["--parts-at-once", str(number), "--out", str(run)]
+        assert main(["train", "--parts", str(parts), *words, *FEW]) == 0
+    for file in ("weights.safetensors", "epochs.jsonl"):
+        assert len({run.joinpath(file).read_bytes() for run in runs.values()}) == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -52,6 +61,10 @@ def test_parts_train_predict_and_are_inspected(parts, tmp_path, capsys):
             "DeepAKGNN divides along the nodes alone",
         ),
         (["--parts", "{parts}", *FOUR, "2x2", "--model", "gcn"], "GCN cannot be trained on parts"),
+        (["--parts", "{parts}", "--parts-at-once", "0"], "--parts-at-once must be from 1 to 4"),
+        (["--parts", "{parts}", "--parts-at-once", "-1"], "--parts-at-once must be from 1 to 4"),
+        (["--parts", "{parts}", "--parts-at-once", "5"], "--parts-at-once must be from 1 to 4"),
+        (["--parts-at-once", "1"], "--parts-at-once needs --parts"),
     ],
 )
 def test_wrong_options_are_answered_in_a_line(parts, arguments, message, capsys):

@@ -1,6 +1,8 @@
 import torch
 
-from akgnn.distributed.exchange import Halo
+from akgnn.distributed.exchange import DividedGraph, Halo
+from akgnn.distributed.group import Group
+from akgnn.ops.products import neighbour_product
 from threads_group import on_threads
 
 STARTS = [0, 4, 6, 10]
@@ -15,9 +17,10 @@ def test_own_rows_come_first_and_then_those_that_were_asked_for():
     signal = torch.randn(10, 2)
 
     def work(group):
-        halo = Halo(COLUMNS[group.rank], STARTS, group)
+        halo = Halo([COLUMNS[group.rank]], STARTS, group)
         own = signal[STARTS[group.rank] : STARTS[group.rank + 1]]
-        joined = halo.joined(own)
+        joined = torch.empty(halo.num_columns, 2)
+        halo.join(own, None, joined)
         return len(halo.ids), joined[halo.positions(COLUMNS[group.rank]).long()]
 
     results = on_threads(3, work)
@@ -27,7 +30,45 @@ def test_own_rows_come_first_and_then_those_that_were_asked_for():
         assert torch.equal(seen, signal[columns.long()])
 
 
-def test_one_process_copies_nothing():
-    (halo,) = on_threads(1, lambda group: Halo(torch.tensor([2, 0, 1]), [0, 3], group))
-    h = torch.randn(3, 2)
-    assert halo.joined(h) is h
+def test_one_process_numbers_nothing_anew():
+    (halo,) = on_threads(1, lambda group: Halo([torch.tensor([2, 0, 1])], [0, 3], group))
+    columns = torch.tensor([2, 0, 1])
+    assert halo.positions(columns) is columns
+
+
+def test_a_signal_is_scaled_before_it_travels():
+    signal, scale = torch.randn(10, 2), torch.rand(10, 1)
+
+    def work(group):
+        own = slice(*STARTS[group.rank : group.rank + 2])
+        halo = Halo([COLUMNS[group.rank]], STARTS, group)
+        joined = torch.empty(halo.num_columns, 2)
+        halo.join(signal[own], scale[own], joined)
+        return joined[own.stop - own.start :], halo.ids
+
+    for received, ids in on_threads(3, work):
+        assert torch.equal(received, (scale * signal)[ids])
+
+
+def test_rows_of_a_few_parts_at_a_time_are_those_of_all():
+    sizes, generator = (3, 1, 4), torch.Generator().manual_seed(2)
+    parts = []
+    for size in sizes:
+        rows = [torch.randperm(8, generator=generator)[: size - row] for row in range(size)]
+        rowptr = torch.tensor([0, *map(len, rows)]).cumsum(0)
+        parts.append((rowptr, torch.cat(rows), torch.rand(int(rowptr[-1]), generator=generator)))
+
+    def graph(at_once):
+        halo = Halo([col for _, col, _ in parts], [0, 8], Group())
+        facts = {"mean_degree": 1.0, "has_negative_weights": False}
+        return DividedGraph(parts, halo, torch.ones(8), at_once=at_once, **facts)
+
+    h, left, right = (torch.randn(8, width, generator=generator) for width in (5, 1, 5))
+    expected = neighbour_product(graph(None), h, left, right)
+    dense = torch.cat([matrix.to_dense() for _, matrix in graph(1).row_blocks()])
+    torch.testing.assert_close(expected, left * (dense @ (right * h)))
+    for at_once, blocks in ((1, 3), (2, 2), (3, 1)):
+        divided = graph(at_once)
+        assert len(list(divided.row_blocks())) == blocks
+        assert (divided.num_nodes, divided.num_edges) == (8, sum(len(part[1]) for part in parts))
+        assert torch.equal(neighbour_product(divided, h, left, right), expected)

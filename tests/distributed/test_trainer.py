@@ -1,5 +1,6 @@
 """Training in parts: against the whole graph, and bit for bit over processes."""
 
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -9,17 +10,20 @@ import torch.multiprocessing as mp
 from torch import Tensor, nn
 
 from akgnn.data.node_data import NodeData
+from akgnn.distributed.folder import open_parts, part_folder
 from akgnn.distributed.group import Group
 from akgnn.distributed.trainer import OwnRows, fit_parts, own_rows
+from akgnn.distributed.write import write_parts
 from akgnn.errors import SettingsError
 from akgnn.ops.dropout import Noise
+from akgnn.ops.part_rows import PartRows
 from akgnn.training.fit import fit
 from akgnn.training.result import FitResult
 from akgnn.training.settings import TrainSettings
 from akgnn.training.strategies.consistency import Consistency, ConsistencySettings
 from akgnn.training.strategies.supervised import Strategy, Supervised, loss_of
 from gloo_processes import NUM_PARTS, digest, in_float64, model_for, parts_of, train_by_gloo
-from parts_data import KINDS, small_data
+from parts_data import KINDS, small_data, some_owner
 from threads_group import on_threads
 
 MODELS = {
@@ -90,6 +94,56 @@ def test_the_number_of_processes_changes_no_bit(name: str):
     (alone,) = on_threads(1, work)
     for size in (2, 3, 5):
         assert on_threads(size, work) == [alone] * size
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_number_of_parts_at_once_changes_no_bit(name: str, monkeypatch: pytest.MonkeyPatch):
+    # All signals to files, small as they are.
+    monkeypatch.setattr("akgnn.distributed.signal_files._SMALLEST", 0)
+    data = small_data("sparse" if name == "paper" else "dense")
+
+    def trained(size: int, at_once: int | None) -> list[object]:
+        def work(group: Group) -> tuple[str, object]:
+            model = model_for(data, **MODELS[name])
+            rows = own_rows(parts_of(data), group, at_once=at_once)
+            assert rows.is_in_files == (at_once is not None and at_once < 7 // size)
+            result = fit_parts(model, rows, TrainSettings(epochs=4))
+            return digest(model), (result.scores, result.history)
+
+        return on_threads(size, work)
+
+    (expected,) = trained(1, None)
+    # As a large graph would have it: a few channels at a time, also of the last ones.
+    monkeypatch.setattr("akgnn.distributed.exchange._SMALL_GRAPH", 0)
+    monkeypatch.setattr("akgnn.distributed.exchange._CHANNELS_AT_ONCE", 3)
+    assert trained(1, 1) + trained(1, 3) + trained(1, NUM_PARTS) == [expected] * 3
+    assert trained(3, 1) == [expected] * 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux which file lies where")
+def test_nothing_of_a_folder_is_copied_for_one_part_at_once(tmp_path: Path):
+    data = small_data("weighted and directed", num_nodes=3000)
+    write_parts(tmp_path / "parts", data, some_owner(3000, 4), cut="hash")
+    rows = own_rows(open_parts(tmp_path / "parts"), Group(), at_once=1)
+    x, graph = rows.data.x, rows.data.graph
+    assert isinstance(x, PartRows)
+    for side, prefix in ((graph, ""), (graph.transpose, "transpose_")):
+        for part, (_, matrix) in enumerate(side.row_blocks()):
+            place = tmp_path / "parts" / part_folder(part)
+            assert file_of(matrix.pattern.col) == place / f"{prefix}col.npy"
+            assert matrix.value is not None
+            assert file_of(matrix.value) == place / f"{prefix}value.npy"
+            assert file_of(x.parts[part]) == place / "x.npy"
+
+
+def file_of(tensor: Tensor) -> Path | None:
+    """The file that lies in memory where a tensor does."""
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        bounds, _, _, _, _, *file = line.split(maxsplit=5)
+        low, high = (int(bound, 16) for bound in bounds.split("-"))
+        if low <= tensor.data_ptr() < high:
+            return Path(file[0]) if file else None
+    return None
 
 
 def test_training_in_parts_ends_where_the_whole_graph_does():

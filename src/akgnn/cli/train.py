@@ -176,6 +176,12 @@ def train(
             metavar="NODESxCHANNELS",
         ),
     ] = None,
+    parts_at_once: Annotated[
+        int | None,
+        options.option(
+            TRAINING, "Keep so many of --parts in memory at a time, the rest in files.  [all]"
+        ),
+    ] = None,
     timeout: Annotated[
         float,
         options.option(
@@ -208,6 +214,7 @@ def train(
             parts,
             processes=processes,
             mesh=mesh,
+            at_once=parts_at_once,
             timeout=timeout,
             device=device,
             out=out,
@@ -216,7 +223,8 @@ def train(
             as_json=as_json,
         )
         return
-    for option, value in (("--processes", processes), ("--mesh", mesh)):
+    of_parts = {"--processes": processes, "--mesh": mesh, "--parts-at-once": parts_at_once}
+    for option, value in of_parts.items():
         if value is not None:
             raise SettingsError(f"{option} needs --parts, a folder that `akgnn partition` wrote.")
     place = choose_device(device)

@@ -36,6 +36,7 @@ def train_on_parts(
     *,
     processes: int | None,
     mesh: str | None,
+    at_once: int | None,
     timeout: float,
     device: str,
     out: Path | None,
@@ -57,6 +58,7 @@ def train_on_parts(
     shape = shape_for(num_workers() or processes or 1, mesh)
     # Processes check their own parts, once each.
     parts = open_parts(folder, check=False)
+    options.check_range("--parts-at-once", at_once, 1, parts.num_parts)
     plan = options.decide_plan(
         {**run, "dataset": f"{PARTS}{folder.resolve()}"}, {}, config, changes
     )
@@ -69,7 +71,9 @@ def train_on_parts(
     if processes is not None and processes > 1 and not is_worker():
         raise typer.Exit(_started(processes, words))
     try:
-        _train(plan, parts, shape, timeout, device, out, resume, checkpoint_seconds, as_json)
+        _train(
+            plan, parts, shape, at_once, timeout, device, out, resume, checkpoint_seconds, as_json
+        )
     except AkgnnError as error:
         status = os.environ.get(_STATUS_FILE)
         if status is None or isinstance(error, FailedRunsError):
@@ -112,6 +116,7 @@ def _train(
     plan: Any,
     parts: Any,
     shape: Any,
+    at_once: int | None,
     timeout: float,
     device: str,
     out: Path | None,
@@ -126,7 +131,9 @@ def _train(
     from akgnn.runs.parted import train_parts
 
     place = choose_device(device)
-    keep_freed_memory()
+    if at_once in (None, parts.num_parts):
+        # What is kept for later counts as taken, so not where memory is small.
+        keep_freed_memory()
     kept = RunFolder(out) if out is not None and is_first_here() else None
     # Torchrun starts processes again after one of them died: they go on.
     resume = resume or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
@@ -145,6 +152,7 @@ def _train(
             mesh=shape,
             checkpoint_seconds=checkpoint_seconds,
             timeout=timeout,
+            parts_at_once=at_once,
             callbacks=shown,
             should_stop=stops.should_stop,
         )

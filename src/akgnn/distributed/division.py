@@ -40,7 +40,7 @@ class PartDivision:
     def total(self, sums: Tensor) -> Tensor:
         """The sum over all parts of all processes; `sums` has a row for each part that is here."""
         first, _ = self._spans[self._group.rank]
-        known = {(first + part, first + part + 1): sums[part] for part in range(len(sums))}
+        known = {(first + part, first + part + 1): sum_ for part, sum_ in enumerate(sums.unbind())}
         own = [_added(span, known) for span in self._branches[self._group.rank]]
         if self._group.size > 1:
             counts = [len(branches) for branches in self._branches]

@@ -1,92 +1,120 @@
 """The halo: rows of other processes that the edges of this one ask for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
 
 from akgnn.csr import CSR, Pattern, index_dtype
 from akgnn.distributed.group import Group
+from akgnn.distributed.parts import Rows
 from akgnn.graph import Graph
 
 # Columns that are renumbered at a time.
 _BLOCK = 2**21
+# Of a graph with more nodes so many channels are gathered at a time: the rows of others take half
+# of the memory or less, and the product as long as with all.
+_SMALL_GRAPH, _CHANNELS_AT_ONCE = 2**17, 32
 
 
 class Halo:
     """Which rows come from other processes, and which go to them.
 
     Args:
-        columns: Nodes that the rows of this process mention, by their new ids.
+        columns: Nodes that the rows of this process mention, by their new ids, for each part.
         starts: The first new id of each process, and the number of nodes.
         group: The processes.
     """
 
-    def __init__(self, columns: Tensor, starts: Sequence[int], group: Group) -> None:
+    def __init__(self, columns: Sequence[Tensor], starts: Sequence[int], group: Group) -> None:
         self._group = group
-        self.first, self.last = starts[group.rank], starts[group.rank + 1]
-        outside = columns[(columns < self.first) | (columns >= self.last)]
-        self.ids = torch.unique(outside.long())
-        bounds = torch.searchsorted(self.ids, torch.tensor(starts, device=self.ids.device))
-        self._received: list[int] = bounds.diff().tolist()
-        self._sent, self._rows = [0] * group.size, self.ids[:0]
-        if group.size > 1:
-            asked = torch.tensor(self._received)
-            everyone = torch.stack(group.gather(asked))
-            self._sent = everyone[:, group.rank].tolist()
-            wanted = torch.empty(sum(self._sent), dtype=torch.int64, device=self.ids.device)
-            group.exchange(wanted, self.ids, self._sent, self._received)
-            self._rows = wanted - self.first
+        self.first, self.last, self.num_nodes = *starts[group.rank : group.rank + 2], starts[-1]
+        device = columns[0].device
+        self.ids = torch.empty(0, dtype=torch.int64, device=device)
+        self._received, self._sent = [0] * group.size, [0] * group.size
+        self._rows = self.ids
+        if group.size == 1:
+            return
+        outside = [torch.unique(part[~self._is_own(part)]) for part in columns]
+        self.ids = torch.unique(torch.cat(outside).long())
+        bounds = torch.searchsorted(self.ids, torch.tensor(starts, device=device))
+        self._received = bounds.diff().tolist()
+        everyone = torch.stack(group.gather(torch.tensor(self._received)))
+        self._sent = everyone[:, group.rank].tolist()
+        wanted = torch.empty(sum(self._sent), dtype=torch.int64, device=device)
+        group.exchange(wanted, self.ids, self._sent, self._received)
+        self._rows = wanted - self.first
+
+    def _is_own(self, columns: Tensor) -> Tensor:
+        return (columns >= self.first) & (columns < self.last)
 
     def positions(self, columns: Tensor) -> Tensor:
         """Where the columns stand: own rows first, then the halo."""
+        if self._group.size == 1:
+            return columns
         own = self.last - self.first
         dtype = index_dtype(own + len(self.ids))
         positions = torch.empty(len(columns), dtype=dtype, device=columns.device)
         # Block by block: what is needed for a while is far more than the result.
         for block, column in zip(positions.split(_BLOCK), columns.split(_BLOCK), strict=True):
-            is_own = (column >= self.first) & (column < self.last)
             outside = own + torch.searchsorted(self.ids, column.long())
-            block.copy_(torch.where(is_own, column.long() - self.first, outside))
+            block.copy_(torch.where(self._is_own(column), column.long() - self.first, outside))
         return positions
 
-    def joined(self, h: Tensor) -> Tensor:
-        """Own rows, and below them the halo."""
-        if self._group.size == 1:
-            return h
-        out = h.new_empty(len(h) + len(self.ids), *h.shape[1:])
-        out[: len(h)] = h
-        self._group.exchange(out[len(h) :], h[self._rows], self._received, self._sent)
-        return out
+    @property
+    def num_columns(self) -> int:
+        """How many rows a signal has with those of the halo."""
+        return self.last - self.first + len(self.ids)
+
+    def join(self, h: Tensor, scale: Tensor | None, out: Tensor) -> None:
+        """Put own rows of a signal, scaled, into `out`, and below them the halo."""
+        own = out[: len(h)]
+        if scale is None:
+            own.copy_(h)
+        else:
+            torch.mul(scale, h, out=own)
+        if self._group.size > 1:
+            self._group.exchange(out[len(h) :], own[self._rows], self._received, self._sent)
 
 
 class DividedGraph(Graph):
     """The rows of one process of a graph; their columns are its own nodes and then the halo.
 
     Args:
-        rows: `rowptr`, new ids of the columns, and weights.
+        parts: `rowptr`, new ids of the columns, and weights, for each part.
         halo: What the columns mention.
         degree: Degrees of the rows.
         mean_degree: That of the whole graph.
         has_negative_weights: Whether the whole graph has any.
         transpose: The rows of the transposed graph; None where it is the same.
+        at_once: Of how many parts a product takes the rows at a time; of all if None. These lie in
+            one array for as long as they are needed; a part alone stays where it is.
     """
 
     def __init__(
         self,
-        rows: tuple[Tensor, Tensor, Tensor | None],
+        parts: Sequence[Rows],
         halo: Halo,
         degree: Tensor,
         *,
         mean_degree: float,
         has_negative_weights: bool,
         transpose: "DividedGraph | None" = None,
+        at_once: int | None = None,
     ) -> None:
-        rowptr, col, value = rows
-        own = len(rowptr) - 1
-        shape = (own, own + len(halo.ids))
-        pattern = Pattern(rowptr, halo.positions(col), shape, copy=False, ascending=False)
-        object.__setattr__(self, "adjacency", CSR(pattern, value))
+        size = at_once or len(parts)
+        groups = [parts[first : first + size] for first in range(0, len(parts), size)]
+        if len(groups) == 1:
+            # Put together once, and not for every product.
+            groups = [[_below_each_other(parts)]]
+        blocks = [
+            [
+                _matrix(rowptr, halo.positions(col), value, halo.num_columns)
+                for rowptr, col, value in group
+            ]
+            for group in groups
+        ]
+        object.__setattr__(self, "_blocks", blocks)
         object.__setattr__(self, "halo", halo)
         # What a graph would find out by itself is known of the whole.
         self.__dict__.update(
@@ -100,12 +128,69 @@ class DividedGraph(Graph):
             transpose.__dict__.update(transpose=self, is_symmetric=False)
 
     halo: Halo
+    _blocks: list[list[CSR]]
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of rows."""
+        return self.halo.last - self.halo.first
+
+    @property
+    def num_edges(self) -> int:
+        """Number of stored directions of these rows."""
+        return sum(matrix.num_entries for group in self._blocks for matrix in group)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the rows lie."""
+        return self._blocks[0][0].device
 
     @property
     def is_whole(self) -> bool:
         """Its columns are not its rows."""
         return False
 
-    def gather(self, h: Tensor) -> Tensor:
-        """Own rows of a signal, and below them those of the halo."""
-        return self.halo.joined(h)
+    def row_blocks(self) -> Iterator[tuple[slice, CSR]]:
+        """The rows, those of a few parts at a time."""
+        first = 0
+        for group in self._blocks:
+            last = first + sum(matrix.shape[0] for matrix in group)
+            yield slice(first, last), group[0] if len(group) == 1 else _joined(group)
+            first = last
+
+    def gathered(self, h: Tensor, scale: Tensor | None) -> Iterator[tuple[slice, Tensor]]:
+        """Own rows of a signal, scaled, and below them those of the halo; some channels a time."""
+        width = h.size(-1)
+        if self.halo.num_nodes > _SMALL_GRAPH:
+            width = min(width, _CHANNELS_AT_ONCE)
+        rows = self.halo.num_columns
+        # One place for all: the last channels would else lie beside those that come now.
+        place = h.new_empty(rows * width)
+        for part in range(0, h.size(-1), width):
+            channels = slice(part, min(part + width, h.size(-1)))
+            out = place[: rows * (channels.stop - part)].view(rows, -1)
+            own = scale
+            if scale is not None and scale.size(-1) > 1:
+                own = scale[:, channels]
+            self.halo.join(h[:, channels], own, out)
+            yield channels, out
+
+
+def _matrix(rowptr: Tensor, col: Tensor, value: Tensor | None, columns: int) -> CSR:
+    shape = (len(rowptr) - 1, columns)
+    return CSR(Pattern(rowptr, col, shape, copy=False, ascending=False), value)
+
+
+def _joined(group: Sequence[CSR]) -> CSR:
+    """Matrices one below the other."""
+    rows = [(matrix.pattern.rowptr, matrix.pattern.col, matrix.value) for matrix in group]
+    return _matrix(*_below_each_other(rows), group[0].shape[1])
+
+
+def _below_each_other(parts: Sequence[Rows]) -> Rows:
+    if len(parts) == 1:
+        return parts[0]
+    counts = torch.cat([rowptr.diff() for rowptr, _, _ in parts])
+    rowptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+    values = [value for _, _, value in parts if value is not None]
+    return rowptr, torch.cat([col for _, col, _ in parts]), torch.cat(values) if values else None

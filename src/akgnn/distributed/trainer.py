@@ -2,9 +2,9 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -16,9 +16,11 @@ from akgnn.distributed.channels import ChannelSlices, WholeStates, check_slices
 from akgnn.distributed.division import PartDivision, spans_of
 from akgnn.distributed.exchange import DividedGraph, Halo
 from akgnn.distributed.group import Group
-from akgnn.distributed.parts import Part, Parts, PartsFacts
+from akgnn.distributed.parts import Part, Parts, PartsFacts, Rows
+from akgnn.distributed.signal_files import signals_in_files
 from akgnn.errors import SettingsError
 from akgnn.models.akgnn import AKGNN
+from akgnn.ops.part_rows import PartRows
 from akgnn.ops.rows import divided, sliced
 from akgnn.training.callbacks import Callback
 from akgnn.training.fit import fit
@@ -37,6 +39,14 @@ class OwnSplit(Split):
 
 
 @dataclass(frozen=True, eq=False)
+class OwnData(NodeData):
+    """The data of one process."""
+
+    def __post_init__(self) -> None:
+        """The data of the whole graph were checked."""
+
+
+@dataclass(frozen=True, eq=False)
 class OwnRows:
     """What one process holds of a graph in parts.
 
@@ -46,6 +56,7 @@ class OwnRows:
         ids: The original id of each row.
         division: How sums over nodes are made.
         slices: Who has which channels of these rows; None where this process has all.
+        is_in_files: Whether signals that wait for the backward pass lie in files.
     """
 
     facts: PartsFacts
@@ -53,11 +64,13 @@ class OwnRows:
     ids: Tensor
     division: PartDivision
     slices: ChannelSlices | None = None
+    is_in_files: bool = False
 
     @contextmanager
     def active(self) -> Iterator[None]:
         """Inside, signals have these rows, and models compute these channels."""
-        with divided(self.ids, self.division), sliced(self.slices):
+        waiting = signals_in_files() if self.is_in_files else nullcontext()
+        with divided(self.ids, self.division), sliced(self.slices), waiting:
             yield
 
 
@@ -67,6 +80,7 @@ def own_rows(
     device: torch.device | str = "cpu",
     *,
     channels: Group | None = None,
+    at_once: int | None = None,
 ) -> OwnRows:
     """The rows of this process, of a graph whose parts are shared out evenly.
 
@@ -76,6 +90,9 @@ def own_rows(
         device: Where this one computes.
         channels: The processes that have the same rows, and share the channels; this one has all
             channels if None.
+        at_once: How many parts are in memory at a time; all if None. It changes no bit of what is
+            trained. With fewer than this process has, arrays of a folder stay memory maps, and
+            signals that wait for the backward pass lie in temporary files.
 
     Raises:
         SettingsError: There are more processes than parts.
@@ -87,18 +104,19 @@ def own_rows(
     starts = [facts.starts[first] for first, _ in spans] + [facts.num_nodes]
     sizes = torch.tensor([0, *(len(part.ids) for part in own)]).cumsum(0).tolist()
     blocks = [slice(first, last) for first, last in itertools.pairwise(sizes)]
-    data = NodeData(
+    data = OwnData(
         facts.name,
-        _features(own).to(device),
+        _features(own, device),
         torch.cat([part.y for part in own]).to(device),
-        _graph(own, starts, parts, group, device),
+        _graph(own, starts, parts, group, device, at_once),
         _split(own, blocks, parts).to(device),
         facts.class_names,
         facts.source,
     )
     ids = torch.cat([part.ids for part in own]).to(device)
     slices = None if channels is None or channels.size == 1 else ChannelSlices(channels)
-    return OwnRows(facts, data, ids, PartDivision(blocks, spans, group), slices)
+    is_in_files = at_once is not None and at_once < len(own)
+    return OwnRows(facts, data, ids, PartDivision(blocks, spans, group), slices, is_in_files)
 
 
 def check_enough_parts(parts: Parts, processes: int) -> None:
@@ -168,18 +186,18 @@ def check_divisible(model: type[nn.Module] | None) -> None:
         )
 
 
-def _features(own: Sequence[Part]) -> Tensor | CSR:
-    """The features of all parts here, one below the other."""
-    dense = [part.x for part in own if isinstance(part.x, Tensor)]
+def _features(own: Sequence[Part], device: torch.device | str) -> Tensor | CSR:
+    """The features of all parts here: dense ones as they lie, sparse ones one below the other."""
+    dense = [part.x.to(device) for part in own if isinstance(part.x, Tensor)]
     if dense:
-        return dense[0] if len(dense) == 1 else torch.cat(dense)
+        return PartRows(dense, [part.ids.to(device) for part in own])
     sparse = [part.x for part in own if isinstance(part.x, CSR)]
     counts = torch.cat([x.pattern.rowptr.diff() for x in sparse])
     rowptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
     col = torch.cat([x.pattern.col for x in sparse])
     values = [x.value for x in sparse if x.value is not None]
     shape = (len(counts), sparse[0].shape[1])
-    return CSR(Pattern(rowptr, col, shape), torch.cat(values) if values else None)
+    return CSR(Pattern(rowptr, col, shape), torch.cat(values) if values else None).to(device)
 
 
 def _graph(
@@ -188,46 +206,44 @@ def _graph(
     parts: Parts,
     group: Group,
     device: torch.device | str,
+    at_once: int | None,
 ) -> DividedGraph:
     facts = parts.facts
 
-    def rows_of(
-        arrays: Sequence[tuple[Tensor, Tensor, Tensor | None]],
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
-        counts = torch.cat([rowptr.diff() for rowptr, _, _ in arrays])
-        rowptr = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-        values = [value for _, _, value in arrays if value is not None]
-        col = torch.cat([col for _, col, _ in arrays])
-        value = torch.cat(values).to(device) if values else None
-        return rowptr.to(device), col.to(device), value
+    def graph_of(rows: Sequence[Rows], degree: Tensor, mean: float, **more: Any) -> DividedGraph:
+        rows = [
+            (rowptr.to(device), col.to(device), None if value is None else value.to(device))
+            for rowptr, col, value in rows
+        ]
+        return DividedGraph(
+            rows,
+            Halo([col for _, col, _ in rows], starts, group),
+            degree.to(device),
+            mean_degree=mean,
+            has_negative_weights=facts.has_negative_weights,
+            at_once=at_once,
+            **more,
+        )
 
     transpose = None
     if not facts.is_symmetric:
-        out = rows_of([part.transpose for part in own if part.transpose is not None])
-        rowptr, _, value = out
-        degree = (
-            rowptr.diff().float()
-            if value is None
-            else torch.zeros(len(rowptr) - 1, dtype=torch.float64, device=device)
-            .index_add_(0, torch.repeat_interleave(rowptr.diff()), value.double())
-            .to(value.dtype)
-        )
-        transpose = DividedGraph(
-            out,
-            Halo(out[1], starts, group),
-            degree,
-            mean_degree=facts.mean_out_degree,
-            has_negative_weights=facts.has_negative_weights,
-        )
-    rows = rows_of([(part.rowptr, part.col, part.value) for part in own])
-    return DividedGraph(
-        rows,
-        Halo(rows[1], starts, group),
-        torch.cat([part.degree for part in own]).to(device),
-        mean_degree=facts.mean_degree,
-        has_negative_weights=facts.has_negative_weights,
+        out = [part.transpose for part in own if part.transpose is not None]
+        degree = torch.cat([_degree(rowptr, value) for rowptr, _, value in out])
+        transpose = graph_of(out, degree, facts.mean_out_degree)
+    return graph_of(
+        [(part.rowptr, part.col, part.value) for part in own],
+        torch.cat([part.degree for part in own]),
+        facts.mean_degree,
         transpose=transpose,
     )
+
+
+def _degree(rowptr: Tensor, value: Tensor | None) -> Tensor:
+    counts = rowptr.diff()
+    if value is None:
+        return counts.float()
+    degree = torch.zeros(len(counts), dtype=torch.float64)
+    return degree.index_add_(0, torch.repeat_interleave(counts), value.double()).to(value.dtype)
 
 
 def _split(own: Sequence[Part], blocks: Sequence[slice], parts: Parts) -> OwnSplit:

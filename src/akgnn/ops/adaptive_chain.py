@@ -1,6 +1,6 @@
 """K adaptive steps in a row, each followed by dropout, and the readout of their results."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from math import ceil, sqrt
@@ -13,9 +13,10 @@ from torch.utils.checkpoint import checkpoint
 from akgnn.graph import Graph
 from akgnn.hashing import Key
 from akgnn.ops.adaptive import adaptive_propagate
-from akgnn.ops.dropout import check_rate, dropout
+from akgnn.ops.composed import composed_step
+from akgnn.ops.dropout import Masking, check_rate, dropout
 from akgnn.ops.inputs import Normalisation, Weight, checked_weights, groups_if_fused
-from akgnn.ops.rows import remembering
+from akgnn.ops.rows import current_division, remembering
 
 ChainReadout = Literal["sum", "mean", "last"]
 """What a chain can make of its results."""
@@ -84,6 +85,10 @@ def adaptive_chain(
 def _step(
     graph: Graph, a: Weight, w: Weight, rate: float, key: Key | None, form: Normalisation, h: Tensor
 ) -> Tensor:
+    if current_division() is not None:
+        # In one operation, which keeps one signal in place of two.
+        masking = None if key is None else Masking.here(rate, key)
+        return composed_step(graph, h, form, a, w, mask=masking)
     h = adaptive_propagate(graph, h, a, w, normalisation=form)
     return h if key is None else dropout(h, rate, key)
 
@@ -109,19 +114,27 @@ def _composed(
 
 def _run(steps: Sequence[Callable[[Tensor], Tensor]], h: Tensor) -> tuple[Tensor, Tensor]:
     """The last result of some steps, and the sum of all."""
-    outputs = []
-    for step in steps:
-        h = step(h)
-        outputs.append(h)
-    return h, added_up(outputs)
+
+    def outputs() -> Iterator[Tensor]:
+        nonlocal h
+        for step in steps:
+            h = step(h)
+            yield h
+
+    # One after the other: where nothing is learned, no more than two are held at a time.
+    total = added_up(outputs())
+    return h, total
 
 
-def added_up(signals: Sequence[Tensor]) -> Tensor:
+def added_up(signals: Iterable[Tensor]) -> Tensor:
     """Their sum, added up in place: a new signal for every addition would cost another pass."""
-    first, *others = signals
-    if not others:
-        return first
-    total = first + others[0]
-    for h in others[1:]:
-        total += h
+    total, is_own = None, False
+    for h in signals:
+        if total is None:
+            total = h
+        elif is_own:
+            total += h
+        else:
+            total, is_own = total + h, True
+    assert total is not None, "a sum has something to add up"
     return total

@@ -16,8 +16,9 @@ from torch.autograd.function import once_differentiable
 from akgnn.csr import CSR
 from akgnn.graph import Graph
 from akgnn.ops.divided import sums_by_part
+from akgnn.ops.dropout import Masking
 from akgnn.ops.inputs import Normalisation, Weight, num_groups, spread
-from akgnn.ops.products import matmul
+from akgnn.ops.products import matmul, neighbour_product
 from akgnn.ops.rows import Division, current_division
 
 # Numbers in a block whose products stay in the CPU's cache; 2 to 3 times as fast on large
@@ -29,16 +30,22 @@ MOST_ENTRIES_KEPT = 2**22
 
 
 def composed_step(
-    graph: Graph, h: Tensor, form: Normalisation, self_weight: Weight, *weights: Weight
+    graph: Graph,
+    h: Tensor,
+    form: Normalisation,
+    self_weight: Weight,
+    *weights: Weight,
+    mask: Masking | None = None,
 ) -> Tensor:
-    """One step; the weights are those of in-neighbours and, if given, of out-neighbours.
+    """One step, and dropout after it if there is a mask.
 
-    A weight is one number, or one for each of several equal groups of channels.
+    The weights are those of in-neighbours and, if given, of out-neighbours: one number, or one for
+    each of several equal groups of channels.
     """
     by_channel = (spread(weight, h.size(-1)) for weight in (self_weight, *weights))
     # Parts of the channels in which no weight changes.
     groups = math.lcm(*(num_groups(weight) for weight in (self_weight, *weights)))
-    out: Tensor = _ComposedStep.apply(graph, h, form, groups, *by_channel)
+    out: Tensor = _ComposedStep.apply(graph, h, form, groups, mask, *by_channel)
     return out
 
 
@@ -145,11 +152,9 @@ class _Kernel:
         than another pass over all channels. Not so where neighbours lie elsewhere: scaled before
         they travel, their degrees need not be known here.
         """
-        matrix = graph.adjacency
         if self.left.size(-1) > 1 or not graph.is_whole:
-            scaled = h if right is None else (right * h).to(h.dtype)
-            product = matmul(matrix, graph.gather(scaled))
-            return product if left is None else product.mul_(left)
+            return neighbour_product(graph, h, left, right)
+        matrix = graph.adjacency
         if left is not right or matrix.num_entries > MOST_ENTRIES_KEPT:
             return matmul(_folded(left, matrix, right), h)
         return matmul(self.folded, h)
@@ -253,16 +258,26 @@ class _ComposedStep(torch.autograd.Function):
     grad_w = Σ h · (diag(right) Aᵀ diag(left) grad) - sign(w) Σ d t / c
     where t, what passes through c, is (h_out · grad + h · grad_h) / 2 in the symmetric form
     and h_out · grad in the row form. For grad_v read A for Aᵀ and e for d.
+
+    With dropout after the step, grad is what comes back through the mask. The sum h_out · grad is
+    that of the dropped h_out and what came back to it, so the former need not be kept.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, graph: Graph, h: Tensor, form: Normalisation, groups: int, *weights: Weight
+        ctx: Any,
+        graph: Graph,
+        h: Tensor,
+        form: Normalisation,
+        groups: int,
+        mask: Masking | None,
+        *weights: Weight,
     ) -> Tensor:
         kernel = _Kernel.build(graph, h, form, groups, *weights)
         out = kernel.add_own(kernel.sum_neighbours(h), h)
-        ctx.kernel, ctx.form, ctx.division = kernel, form, current_division()
-        if any(ctx.needs_input_grad[4:]):
+        out = out if mask is None else mask.dropped(out)
+        ctx.kernel, ctx.form, ctx.mask, ctx.division = kernel, form, mask, current_division()
+        if any(ctx.needs_input_grad[5:]):
             learned = (x if isinstance(x, Tensor) else None for x in weights)
             ctx.save_for_backward(h, out, *learned)
         return out
@@ -271,11 +286,12 @@ class _ComposedStep(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         kernel: _Kernel = ctx.kernel
-        a_learns, *weights_learn = ctx.needs_input_grad[4:]
+        a_learns, *weights_learn = ctx.needs_input_grad[5:]
+        received, grad = grad, grad if ctx.mask is None else ctx.mask.dropped(grad)
         neighbours = kernel.sum_neighbours(grad, transposed=True)
         if not (a_learns or any(weights_learn)):
             grad_h = kernel.add_own(neighbours, grad)
-            return None, grad_h, None, None, None, *(None for _ in neighbours)
+            return None, grad_h, None, None, None, None, *(None for _ in neighbours)
 
         h, out, a, *weights = ctx.saved_tensors
         inverse = _by_channel(kernel.inverse, h)
@@ -289,7 +305,7 @@ class _ComposedStep(torch.autograd.Function):
         grad_h = kernel.add_own(neighbours, grad)
 
         is_row = ctx.form == "row"
-        through_c = dots([(out, grad)] if is_row else [(out, grad), (h, grad_h)], inverse)
+        through_c = dots([(out, received)] if is_row else [(out, received), (h, grad_h)], inverse)
 
         def t_over_c(scale: Tensor) -> Tensor:
             return through_c.weighted(scale) / (1 if is_row else 2)
@@ -306,7 +322,7 @@ class _ComposedStep(torch.autograd.Function):
             sign = _row_of(weight.sign(), h)
             by_node = own - sign * t_over_c(direction.degree * inverse)
             grads.append(_fit(_total(by_node, ctx.division), weight))
-        return None, grad_h, None, None, grad_a, *grads
+        return None, grad_h, None, None, None, grad_a, *grads
 
 
 def _total(sums: Tensor, division: Division | None) -> Tensor:

@@ -5,7 +5,7 @@ a library might compute differently for another number of rows, and leaves sums 
 those in backward passes, to the division: see `akgnn.ops.rows`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from akgnn.csr import CSR, Pattern
+from akgnn.ops.part_rows import PartRows
 from akgnn.ops.rows import Division, current_division
 
 # Torch shares a sum of more numbers among its threads, whose number would then change its bits;
@@ -92,6 +93,11 @@ def node_count(values: Tensor) -> Tensor:
 
 def sums_by_part(division: Division, values: Tensor) -> Tensor:
     """The sum over each part's rows, the first dimension, in float64; a row for each part."""
+    if values.numel() == len(values) > 0:
+        # One number a row: torch adds up each part by itself, in its order, all in one call.
+        sizes = [block.stop - block.start for block in division.blocks]
+        lengths = torch.tensor(sizes, device=values.device)
+        return torch.segment_reduce(values.double(), "sum", lengths=lengths, unsafe=True)
     return _by_part(division, lambda block: _sum(values[block]))
 
 
@@ -155,27 +161,37 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, division: Division, x: Tensor, weight: Tensor) -> Tensor:
         ctx.division = division
-        ctx.save_for_backward(x, weight)
-        return _rowwise(division, lambda block: _matmul(x[block], weight))
+        # Rows in parts are taken again: what is made of them need not be kept.
+        ctx.rows = x if isinstance(x, PartRows) else None
+        ctx.save_for_backward(None if ctx.rows is not None else x, weight)
+        return _product_by_part(division, x, weight)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor | None, Tensor | None]:
         division: Division = ctx.division
         x, weight = ctx.saved_tensors
+        x = x if ctx.rows is None else ctx.rows
         _, needs_x, needs_weight = ctx.needs_input_grad
-        grad_x = (
-            _rowwise(division, lambda block: _matmul(grad[block], weight.T)) if needs_x else None
-        )
+        grad_x = _product_by_part(division, grad, weight.T) if needs_x else None
         if not needs_weight:
             return None, grad_x, None
-        sums = _by_part(division, lambda block: _matmul(x[block].T, grad[block]))
+        pairs = zip(_parts(division, x), _parts(division, grad), strict=True)
+        sums = torch.stack([_matmul(part.T, of_part) for part, of_part in pairs])
         return None, grad_x, division.total(sums)
 
 
-def _rowwise(division: Division, of_block: Callable[[slice], Tensor]) -> Tensor:
-    parts = [of_block(block) for block in division.blocks]
-    return parts[0] if len(parts) == 1 else torch.cat(parts)
+def _parts(division: Division, x: Tensor) -> Iterator[Tensor]:
+    """The rows of each part, one after the other."""
+    for index, block in enumerate(division.blocks):
+        yield x.part(index) if isinstance(x, PartRows) else x[block]
+
+
+def _product_by_part(division: Division, x: Tensor, weight: Tensor) -> Tensor:
+    out = torch.empty(x.size(0), weight.size(1), dtype=weight.dtype, device=weight.device)
+    for block, part in zip(division.blocks, _parts(division, x), strict=True):
+        out[block] = _matmul(part, weight)
+    return out
 
 
 class _Affine(torch.autograd.Function):

@@ -29,11 +29,13 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from akgnn.csr import CSR, Pattern
 from akgnn.errors import SettingsError
 from akgnn.hashing import INCREMENT, Key, finalise_, fold_, mix
 from akgnn.ops.inputs import is_fused
+from akgnn.ops.part_rows import PartRows
 from akgnn.ops.rows import channel_window, row_ids
 
 Window = tuple[int, int]
@@ -47,7 +49,11 @@ _WORDS_AT_ONCE = 2**16
 # The most words of T that are kept for one shape of signal, and for how many shapes: 128 MiB.
 _MOST_WORDS_KEPT, _MOST_SHAPES_KEPT = 2**21, 8
 # They live as long as the pattern that they belong to.
-_KEPT_ENTRIES: WeakKeyDictionary[Pattern, tuple[Tensor, Tensor]] = WeakKeyDictionary()
+_KEPT_ENTRIES: WeakKeyDictionary[Pattern, tuple[Tensor | None, tuple[Tensor, Tensor]]] = (
+    WeakKeyDictionary()
+)
+# By the numbers of channels, as long as the ids of the rows.
+_KEPT_ROWS = WeakTensorKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -115,9 +121,41 @@ def dropout(h: Tensor, rate: float, key: Key, node_ids: Tensor | None = None) ->
     replicas, keys = (h.size(0) if h.dim() == 3 else 1), _number_of(key)
     if replicas != keys:
         raise SettingsError(f"{replicas} replicas need as many keys, got {keys}.")
-    node_ids = row_ids() if node_ids is None else node_ids
-    out: Tensor = _Dropout.apply(h, rate, key, node_ids, channel_window())
+    masking = Masking.here(rate, key, node_ids)
+    if isinstance(h, PartRows):
+        return h.then(masking.of_part)
+    out: Tensor = _Dropout.apply(h, masking)
     return out
+
+
+@dataclass(frozen=True, eq=False)
+class Masking:
+    """A mask of dropout, by what it is computed from.
+
+    Attributes:
+        rate: Probability of dropping.
+        key: From `Noise.key`.
+        node_ids: The number of each row's node in the whole graph; None for 0, 1, …
+        window: Which channels a signal has; None for all.
+    """
+
+    rate: float
+    key: Key
+    node_ids: Tensor | None
+    window: Window | None
+
+    @classmethod
+    def here(cls, rate: float, key: Key, node_ids: Tensor | None = None) -> Self:
+        """The mask of rows and channels as `akgnn.ops.rows` has them now."""
+        return cls(rate, key, row_ids() if node_ids is None else node_ids, channel_window())
+
+    def dropped(self, h: Tensor) -> Tensor:
+        """What the mask leaves of a signal, scaled up; no gradient."""
+        return _drop(h, self.rate, self.key, self.node_ids, self.window)
+
+    def of_part(self, x: Tensor, ids: Tensor) -> Tensor:
+        """The same for some of the rows alone."""
+        return _drop(x, self.rate, self.key, ids, self.window)
 
 
 def dropout_entries(x: CSR, rate: float, key: Key, node_ids: Tensor | None = None) -> Tensor:
@@ -178,16 +216,14 @@ class _Dropout(torch.autograd.Function):
     """The backward pass hashes again: that takes no longer than to write the mask and fetch it."""
 
     @staticmethod
-    def forward(
-        ctx: Any, h: Tensor, rate: float, key: Key, node_ids: Tensor | None, window: Window | None
-    ) -> Tensor:
-        ctx.how = rate, key, node_ids, window
-        return _drop(h, *ctx.how)
+    def forward(ctx: Any, h: Tensor, masking: Masking) -> Tensor:
+        ctx.masking = masking
+        return masking.dropped(h)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
-        return _drop(grad, *ctx.how), None, None, None, None
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return ctx.masking.dropped(grad), None
 
 
 def _drop(
@@ -258,9 +294,14 @@ def signal_blocks(
     """Blocks of rows, each with its positions T: one word for four channels."""
     rows, groups = h.size(-2), -(-h.size(-1) // _LANES)
     at_once = max(1, _WORDS_AT_ONCE // groups) if h.device.type == "cpu" else rows
-    is_kept = node_ids is None and window is None and rows * groups <= _MOST_WORDS_KEPT
     first, width = (0, h.size(-1)) if window is None else window
-    whole = _positions_of_shape(rows, groups, h.device) if is_kept else None
+    whole = None
+    if window is None and rows * groups <= _MOST_WORDS_KEPT:
+        whole = (
+            _positions_of_shape(rows, groups, h.device)
+            if node_ids is None
+            else _positions_of_ids(node_ids, groups)
+        )
     for start in range(0, rows, at_once):
         block = slice(start, min(start + at_once, rows))
         if whole is None:
@@ -276,6 +317,13 @@ def _positions_of_shape(rows: int, groups: int, device: torch.device) -> Tensor:
     return _positions(torch.arange(rows, device=device), groups, 0, groups)
 
 
+def _positions_of_ids(node_ids: Tensor, groups: int) -> Tensor:
+    kept: dict[int, Tensor] = _KEPT_ROWS.setdefault(node_ids, {})
+    if groups not in kept:
+        kept[groups] = _positions(node_ids.long(), groups, 0, groups)
+    return kept[groups]
+
+
 def _positions(nodes: Tensor, groups: int, first: int, of: int) -> Tensor:
     """T of some groups of channels, from the first on, `of` so many; shape (nodes, groups)."""
     here = torch.arange(first, first + groups, device=nodes.device)
@@ -286,10 +334,11 @@ def _positions(nodes: Tensor, groups: int, first: int, of: int) -> Tensor:
 def entry_blocks(x: CSR, node_ids: Tensor | None) -> Iterator[tuple[slice, Tensor, Tensor]]:
     """Blocks of entries, each with the positions T and the shifts to the lanes."""
     kept = None
-    if node_ids is None and x.num_entries <= _MOST_WORDS_KEPT:
-        kept = _KEPT_ENTRIES.get(x.pattern)
-        if kept is None:
-            kept = _KEPT_ENTRIES[x.pattern] = _entry_positions(x.pattern, slice(None), None)
+    if x.num_entries <= _MOST_WORDS_KEPT:
+        ids, kept = _KEPT_ENTRIES.get(x.pattern, (None, None))
+        if kept is None or ids is not node_ids:
+            kept = _entry_positions(x.pattern, slice(None), node_ids)
+            _KEPT_ENTRIES[x.pattern] = node_ids, kept
     at_once = _WORDS_AT_ONCE if x.device.type == "cpu" else max(1, x.num_entries)
     for start in range(0, x.num_entries, at_once):
         part = slice(start, start + at_once)

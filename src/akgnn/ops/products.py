@@ -60,13 +60,40 @@ class _NeighbourSum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, graph: Graph, h: Tensor) -> Tensor:
         ctx.graph = graph
-        return matmul(graph.adjacency, graph.gather(h))
+        return neighbour_product(graph, h)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
-        transpose: Graph = ctx.graph.transpose
-        return None, matmul(transpose.adjacency, transpose.gather(grad))
+        return None, neighbour_product(ctx.graph.transpose, grad)
+
+
+def neighbour_product(
+    graph: Graph, h: Tensor, left: Tensor | None = None, right: Tensor | None = None
+) -> Tensor:
+    """The product diag(left) · A · diag(right) · h; no gradient.
+
+    Args:
+        graph: The graph whose adjacency A is; what other processes have of `h` is fetched.
+        h: Node signals, shape (nodes, channels), or (replicas, nodes, channels).
+        left: A column that scales the result, or one for each channel.
+        right: Likewise for the signal.
+    """
+    out: Tensor | None = None
+    for channels, columns in graph.gathered(h, right):
+        for rows, matrix in graph.row_blocks():
+            product = matmul(matrix, columns)
+            if product.shape == h.shape:
+                return product if left is None else product.mul_(left)
+            # Block by block: what is made for a while is a block, and not another signal.
+            out = torch.empty_like(h, memory_format=torch.contiguous_format) if out is None else out
+            target = out[rows, channels]
+            if left is None:
+                target.copy_(product)
+            else:
+                torch.mul(product, left[rows, channels if left.size(1) > 1 else ...], out=target)
+    assert out is not None, "a graph has rows, and a signal channels"
+    return out
 
 
 def sparse_linear(x: CSR, weight: Tensor) -> Tensor:

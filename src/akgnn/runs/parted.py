@@ -58,6 +58,7 @@ def train_parts(
     mesh: MeshShape | None = None,
     checkpoint_seconds: float = 5.0,
     timeout: float = 50.0,
+    parts_at_once: int | None = None,
     callbacks: Sequence[Callback] = (),
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Run:
@@ -73,6 +74,7 @@ def train_parts(
         mesh: How the processes share nodes and channels; nodes alone if None.
         checkpoint_seconds: How often the state is kept.
         timeout: After so many seconds a process that does not answer counts as gone.
+        parts_at_once: How many parts a process has in memory at a time; all if None.
         callbacks: Told of every epoch.
         should_stop: Asked after every epoch; true in one process stops all.
 
@@ -83,7 +85,7 @@ def train_parts(
     shape = shape_for(group.size) if mesh is None else mesh
     check_plan(plan, parts, shape)
     processes = Mesh.of(group, shape)
-    rows = _together(group, lambda: _checked_rows(parts, processes, device))
+    rows = _together(group, lambda: _checked_rows(parts, processes, device, parts_at_once))
     facts = data_facts(parts.facts)
     kept = KeptRun(plan, rows.data, folder, checkpoint_seconds, known=facts)
     with ExitStack() as locks:
@@ -208,10 +210,12 @@ def check_plan(plan: RunPlan, parts: FolderParts, mesh: MeshShape) -> None:
         )
 
 
-def _checked_rows(parts: FolderParts, mesh: Mesh, device: torch.device) -> OwnRows:
+def _checked_rows(
+    parts: FolderParts, mesh: Mesh, device: torch.device, at_once: int | None
+) -> OwnRows:
     for index in range(*spans_of(parts.num_parts, mesh.nodes.size)[mesh.nodes.rank]):
         parts.check(index)
-    return own_rows(parts, mesh.nodes, device, channels=mesh.channels)
+    return own_rows(parts, mesh.nodes, device, channels=mesh.channels, at_once=at_once)
 
 
 def _newest(kept: KeptRun, group: Group) -> Snapshot | None:
