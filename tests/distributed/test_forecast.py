@@ -205,7 +205,7 @@ def test_a_folder_is_not_shared_among_more_groups_than_it_has_parts(tmp_path):
 def test_several_processes_need_a_wire_that_is_known():
     unknown = Hardware(
         name="box", source="a test", step=0, row_bytes=(64,), edge=(1.0,), signal=0, feature=0,
-        multiply=0,
+        multiply=0, sparse_feature=0, sparse_multiply=0,
     )  # fmt: skip
     with pytest.raises(
         SettingsError, match="Nothing is known of the wire between processes of box"

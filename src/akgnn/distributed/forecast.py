@@ -52,6 +52,29 @@ class Received:
 
 
 @dataclass(frozen=True)
+class Units:
+    """What a process does in a step, in the units that hardware has times for.
+
+    Attributes:
+        steps: One; more where slices of channels take turns.
+        parts: Parts, each time they are looked at.
+        edges: Edges times products.
+        row: Bytes of a row of their signals.
+        signal: Bytes of signals times layers.
+        entries: Stored features that are read.
+        multiplied: Stored features times channels.
+    """
+
+    steps: int
+    parts: int
+    edges: float
+    row: int
+    signal: float
+    entries: float
+    multiplied: float
+
+
+@dataclass(frozen=True)
 class Seconds:
     """Where the time of a step goes.
 
@@ -274,27 +297,42 @@ def _received(
     )
 
 
+def units_of(work: Workload, share: Share, groups: int, own: int, width: int) -> Units:
+    """What the process with most does in a step, `width` of its own channels at a time."""
+    turns, row = ceil(own / width), width * work.number_bytes
+    passes, layers = _passes(turns), work.num_layers
+    edges = share.edges / (2 if work.is_directed else 1)
+    entries = work.feature_entries / groups
+    return Units(
+        steps=turns,
+        parts=turns * ceil(work.parts_for(groups) / groups),
+        edges=turns * edges * passes * layers,
+        row=row,
+        # The transform and the readout come to one more layer.
+        signal=turns * share.nodes * row * (layers + 1) * passes / _PASSES,
+        entries=turns * entries,
+        multiplied=entries * own * passes / _PASSES,
+    )
+
+
+def _passes(turns: int) -> int:
+    return _PASSES if turns == 1 else _PASSES_SLICED
+
+
 def _seconds(
     work: Workload, share: Share, mesh: MeshShape, hardware: Hardware, own: int, width: int
 ) -> Seconds:
-    turns = ceil(own / width)
-    passes = _PASSES if turns == 1 else _PASSES_SLICED
-    layers, row = work.num_layers, width * work.number_bytes
-    edges = share.edges / (2 if work.is_directed else 1)
-    entries = work.feature_entries / mesh.nodes
+    units = units_of(work, share, mesh.nodes, own, width)
+    of_entry, of_product = (
+        (hardware.sparse_feature, hardware.sparse_multiply)
+        if work.is_sparse
+        else (hardware.feature, hardware.multiply)
+    )
     computing = Seconds(
-        products=1e-9 * turns * edges * passes * layers * hardware.edge_time(row),
-        # The transform and the readout come to one more layer.
-        signals=1e-9
-        * turns
-        * share.nodes
-        * row
-        * (layers + 1)
-        * hardware.signal
-        * passes
-        / _PASSES,
-        features=1e-9 * entries * (turns * hardware.feature + own * hardware.multiply),
-        launches=hardware.step * turns,
+        products=1e-9 * units.edges * hardware.edge_time(units.row),
+        signals=1e-9 * units.signal * hardware.signal,
+        features=1e-9 * (units.entries * of_entry + units.multiplied * of_product),
+        launches=units.steps * hardware.step + units.parts * hardware.part,
         halo=0.0,
         gradients=0.0,
         scores=0.0,
@@ -302,6 +340,7 @@ def _seconds(
     )
     if mesh.size == 1:
         return computing
+    turns, layers, passes = units.steps, work.num_layers, _passes(units.steps)
     received = _received(work, share, mesh, own, is_sliced=turns > 1)
     # Groups of nodes follow each other by rank, so they are neighbours in a machine.
     along_nodes, all_over = hardware.bandwidth(mesh.nodes), hardware.bandwidth(mesh.size)

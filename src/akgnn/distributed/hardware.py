@@ -21,11 +21,14 @@ class Hardware:
         source: Where the figures come from.
         memory: Bytes that a process may take; None if that is not known.
         step: Seconds that a step takes whatever its size.
+        part: Seconds more for each part of a process.
         row_bytes: Bytes of rows, rising, whose products were timed.
         edge: Nanoseconds an edge and product, for rows of each of these sizes.
         signal: Nanoseconds a byte of a signal and layer, for all that is done beside the product.
-        feature: Nanoseconds a step for each stored feature.
-        multiply: Nanoseconds a step for each stored feature and channel.
+        feature: Nanoseconds a step for each dense feature.
+        multiply: Nanoseconds a step for each dense feature and channel.
+        sparse_feature: Nanoseconds a step for each stored entry of sparse features.
+        sparse_multiply: Nanoseconds a step for each such entry and channel.
         wire: Bytes a second that a process can receive from another machine; None if not known.
         efficiency: What share of that an exchange attains.
         latency: Seconds a message takes whatever its size.
@@ -37,11 +40,14 @@ class Hardware:
     source: str
     memory: int | None = None
     step: float
+    part: float = 0.0
     row_bytes: tuple[int, ...]
     edge: tuple[float, ...]
     signal: float
     feature: float
     multiply: float
+    sparse_feature: float
+    sparse_multiply: float
     wire: float | None = None
     efficiency: float = 1.0
     latency: float = 0.0
@@ -98,6 +104,9 @@ H200 = Hardware(
     signal=0.0015,
     feature=0.0015,
     multiply=1.5e-5,
+    # An entry is gathered as an edge is: three passes over rows of 256 bytes.
+    sparse_feature=0.0015,
+    sparse_multiply=3 * 0.074 / 64,
     wire=50e9,
     latency=20e-6,
     inside=300e9,

@@ -32,6 +32,7 @@ class Workload:
         num_labelled: Rows that training and evaluation classify.
         num_train: Those of them that train.
         feature_entries: Stored numbers of features of all nodes; zeros too where they are dense.
+        is_sparse: Whether features are.
         is_directed: Whether the transpose is stored too.
         num_layers: Layers, K.
         channels: Hidden channels, C.
@@ -47,6 +48,7 @@ class Workload:
     num_labelled: int
     num_train: int
     feature_entries: int
+    is_sparse: bool
     is_directed: bool
     num_layers: int
     channels: int
@@ -113,6 +115,7 @@ def planned(
         num_labelled=rows,
         num_train=rows,
         feature_entries=entries,
+        is_sparse=False,
         is_directed=False,
         num_layers=num_layers,
         channels=channels,
@@ -178,6 +181,7 @@ def cut_already(
         num_labelled=facts.num_train + facts.num_val,
         num_train=facts.num_train,
         feature_entries=entries,
+        is_sparse="x" not in sizes[0],
         is_directed=not facts.is_symmetric,
         num_layers=num_layers,
         channels=channels,
