@@ -150,7 +150,7 @@ def test_what_does_not_fit_is_sliced_and_then_read_part_by_part():
     assert ways(120 * 2**30) == (None, None, True)
     assert ways(60 * 2**30) == (32, None, True)
     assert ways(24 * 2**30) == (4, None, True)
-    assert ways(16 * 2**30) == (8, 1, True)
+    assert ways(16 * 2**30) == (16, 1, True)
     assert ways(2**30) == (4, 1, False)
 
 

@@ -219,14 +219,14 @@ def _problem(work: Workload, mesh: MeshShape) -> str | None:
     """Why there is no such mesh; None where there is."""
     if work.num_parts is not None and mesh.nodes > work.num_parts:
         return (
-            f"`mesh='{mesh}'` has more groups of nodes than there are parts, {work.num_parts}; cut "
+            f"The mesh {mesh} has more groups of nodes than there are parts, {work.num_parts}; cut "
             "the graph into more."
         )
     if mesh.nodes > work.num_nodes:
-        return f"`mesh='{mesh}'` has more groups of nodes than there are nodes, {work.num_nodes}."
+        return f"The mesh {mesh} has more groups of nodes than there are nodes, {work.num_nodes}."
     if mesh.channels > ceil(work.channels / _UNIT):
         return (
-            f"`mesh='{mesh}'` has too many slices of {work.channels} channels, of which {_UNIT} "
+            f"The mesh {mesh} has too many slices of {work.channels} channels, of which {_UNIT} "
             "stay together."
         )
     return None
@@ -238,8 +238,8 @@ def _check(work: Workload, mesh: MeshShape, hardware: Hardware) -> None:
         raise SettingsError(problem)
     if mesh.size > 1 and hardware.wire is None:
         raise SettingsError(
-            f"Nothing is known of the wire between processes of {hardware.name}; say `network`, "
-            "such as 10Gbit/s, or measure with several processes."
+            f"Nothing is known of the wire between processes of {hardware.name}; name its "
+            "rate, such as 10Gbit/s, or measure with several processes."
         )
 
 
@@ -269,7 +269,14 @@ def _memory(
         memory = replace(memory, signals=memory.signals + labelled)
     if part is not None:
         parts = work.parts_for(mesh.nodes) // mesh.nodes
-        memory = replace(memory, graph=memory.graph // parts, features=memory.features // parts)
+        # Signals that wait for the backward pass lie in files too, one a layer.
+        waiting = work.num_layers * share.nodes * width * size
+        memory = replace(
+            memory,
+            graph=memory.graph // parts,
+            features=memory.features // parts,
+            signals=memory.signals - waiting,
+        )
     return memory
 
 

@@ -134,6 +134,5 @@ def read_hardware(file: Path) -> Hardware:
     except (*MISFITS, RecursionError) as error:
         cause = " ".join(cause_of(error).split()) if isinstance(error, Exception) else str(error)
         raise DataError(
-            f"{file} has no figures of hardware, as `akgnn plan --measure --out` writes them: "
-            f"{cause[:200]}."
+            f"{file} has no figures of hardware, as `akgnn plan` writes them: {cause[:200]}."
         ) from error

@@ -31,7 +31,7 @@ class MeshShape:
         found = _TEXT.fullmatch(text)
         if found is None:
             raise SettingsError(
-                "`mesh` is groups of nodes x slices of channels, such as 2x2, each from 1 to "
+                "A mesh is groups of nodes x slices of channels, such as 2x2, each from 1 to "
                 f"9999; got {text[:40]!r}."
             )
         return cls(int(found[1]), int(found[2]))
@@ -56,7 +56,7 @@ def shape_for(processes: int, text: str | None = None) -> MeshShape:
     shape = MeshShape.parse(text)
     if shape.size != processes:
         raise SettingsError(
-            f"`mesh='{shape}'` is for {shape.size} processes, but there "
+            f"The mesh {shape} is for {shape.size} processes, but there "
             f"{'is' if processes == 1 else 'are'} {processes}."
         )
     return shape

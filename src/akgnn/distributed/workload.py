@@ -94,11 +94,11 @@ def planned(
         ("num_layers", num_layers), ("hidden_channels", channels),
     ):  # fmt: skip
         if not value >= 1:
-            raise SettingsError(f"`{name}` must be at least 1, got {value}.")
+            raise SettingsError(f"{name} must be at least 1, got {value}.")
     if num_edges < 0:
-        raise SettingsError(f"`num_edges` must be at least 0, got {num_edges}.")
+        raise SettingsError(f"num_edges must be at least 0, got {num_edges}.")
     if not 0 <= labelled <= 1:
-        raise SettingsError(f"`labelled` is a share of the nodes, from 0 to 1; got {labelled}.")
+        raise SettingsError(f"labelled is a share of the nodes, from 0 to 1; got {labelled}.")
     entries, rows = num_nodes * num_features, round(labelled * num_nodes)
 
     def share(groups: int) -> Share:
