@@ -340,23 +340,27 @@ def _print_table(choices: "list[Forecast]", chosen: "Forecast") -> None:
 
     heads = [
         "mesh", "memory", "graph", "features", "signals", "halo", "received", "computing", "wire",
-        "step", "bottleneck", "channels at once", "parts at once",
+        "step", "bottleneck",
     ]  # fmt: skip
+    # Said only where a mesh needs it.
+    more = {
+        "channels at once": [each.channels_at_once for each in choices],
+        "parts at once": [each.parts_at_once for each in choices],
+    }
+    more = {head: values for head, values in more.items() if any(values)}
     rows = []
-    for each in choices:
+    for number, each in enumerate(choices):
         memory, seconds = each.memory, each.seconds
         sizes = memory.total, memory.graph, memory.features, memory.signals, memory.halo
         row = [
             f"{each.mesh}{' *' * (each is chosen and each.fits)}",
-            *map(size_text, sizes),
-            size_text(each.received.total),
+            *(size_text(size) if size else "–" for size in (*sizes, each.received.total)),
             *map(_time, (seconds.computing, seconds.wire, seconds.total)),
             each.bottleneck,
-            str(each.channels_at_once or "all"),
-            str(each.parts_at_once or "all"),
+            *(str(values[number] or "all") for values in more.values()),
         ]
         rows.append([Styled(cell, "green") for cell in row] if each is chosen else row)
-    print_table(heads, rows, "lrrrrrrrrrlrr")
+    print_table([*heads, *more], rows, "lrrrrrrrrrl" + "r" * len(more))
     say(
         "Of the process with most: its memory beside the interpreter, what it receives in a step "
         "with evaluation, and the seconds of that; groups of nodes x slices of channels."
