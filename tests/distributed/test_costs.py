@@ -80,7 +80,7 @@ def test_bytes_and_memory_follow_the_formula():
     assert share.bytes_received(num_layers=5, channels=64) == 5 * (30 + 20) * 64 * 4
     with_evaluation = share.bytes_received(num_layers=5, channels=64, forward=2)
     assert with_evaluation == 5 * (30 + 20 + 30) * 64 * 4
-    signals = (5 + 4) * 100 * 64 * 4
+    signals = (5 + 6) * 100 * 64 * 4
     expected = 4 * 1000 + 8 * 100 + 5000 + signals + 2 * 30 * 64 * 4
     assert share.memory(num_layers=5, channels=64).total == expected
 

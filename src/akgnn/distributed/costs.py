@@ -14,8 +14,9 @@ from akgnn.distributed.parts import Part
 from akgnn.hashing import signed
 
 _FLOAT, _INDEX, _ROWPTR = 4, 4, 8
-# Signals that a step keeps beside one a layer.
-_MORE_SIGNALS = 4
+# Signals that a step holds at its peak beside one a layer: without dropout 4.3, as
+# `akgnn.machine.memory.peak_of_tensors` counts them; 6 with masks, one of which is made at a time.
+_MORE_SIGNALS = 6
 # What arrives is kept beside what was kept of the exchange before.
 _HALO_BUFFERS = 2
 MOST_PROCESSES = 64
