@@ -106,7 +106,7 @@ def test_what_is_measured_is_kept_and_taken(parts, tmp_path, capsys, monkeypatch
     words = ["plan", str(parts), "--processes", "4", "--measure", "--out", str(file)]
     assert main([*words, "--network", "200Mbit/s"]) == 0
     assert "--hardware" in capsys.readouterr().out
-    assert asked == [(2, 2708 // 4, 25e6)]
+    assert asked == [(4, 2708 // 4, 25e6)]
     assert read_hardware(file) == H200
     assert main(["plan", "--measure"]) == 0
     assert "ns at 64 bytes a row" in capsys.readouterr().out

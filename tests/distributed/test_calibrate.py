@@ -66,6 +66,12 @@ def test_messages_are_timed_between_processes_and_the_slowest_counts(monkeypatch
     assert on_threads(2, lambda group: measure(group, CPU))[0].wire == pytest.approx(7999 * 256)
 
 
+def test_processes_of_one_machine_share_its_memory(monkeypatch):
+    monkeypatch.setattr(calibrate, "_step", told)
+    monkeypatch.setattr(calibrate, "free_bytes", lambda device: 8_000)
+    assert measure(Group(), CPU, sharing=4).memory == 2_000
+
+
 def test_a_try_is_really_trained(monkeypatch):
     monkeypatch.setattr(calibrate, "_EPOCHS", 3)
     for each in (calibrate._Try(60, parts=4), calibrate._Try(60, features=40, entries=5)):

@@ -1,5 +1,6 @@
 """`akgnn plan`."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -235,9 +236,10 @@ def _figures(
     nodes = None if work is None else work.num_nodes // processes
     if is_worker():
         with joined(place, _TIMEOUT) as group:
-            found = measured(group, place, nodes=nodes, link=rate)
+            sharing = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+            found = measured(group, place, nodes=nodes, link=rate, sharing=sharing)
             return found if group.rank == 0 else None
-    return measure_here(min(processes, 2), place, nodes=nodes, link=rate)
+    return measure_here(processes, place, nodes=nodes, link=rate)
 
 
 def _show(

@@ -42,6 +42,8 @@ _FEW = 100
 _EPOCHS, _UNSEEN, _ROUNDS = 8, 2, 2
 # Rows of messages, of 64 numbers, and how often they are sent.
 _SMALL, _LARGE, _TIMES = 1, 8_000, 6
+# Processes of one machine that messages are timed between.
+_TRIED = 2
 # No time of an edge is nothing.
 _LEAST = 1e-6
 
@@ -70,7 +72,12 @@ def _tries(nodes: int) -> list[_Try]:
 
 
 def measure(
-    group: Group, device: torch.device, *, nodes: int | None = None, link: float | None = None
+    group: Group,
+    device: torch.device,
+    *,
+    nodes: int | None = None,
+    link: float | None = None,
+    sharing: int = 1,
 ) -> Hardware:
     """What this hardware can do, measured by all processes of the group at once.
 
@@ -80,6 +87,7 @@ def measure(
         nodes: Nodes that a process will have, if that is known. A product takes longer where the
             signal leaves the cache, so the graphs are as large as that, within bounds.
         link: Bytes a second that the wire is said to have; what messages attain of it is measured.
+        sharing: Processes that will share the memory of this machine.
     """
     fewest, most = _FEWEST[device.type], _MOST[device.type]
     nodes = min(max(4 * fewest if nodes is None else nodes, fewest), most)
@@ -100,7 +108,7 @@ def measure(
         source=f"measured with {group.size} process{'es' * (group.size > 1)} of "
         f"{torch.get_num_threads()} thread{'s' * (torch.get_num_threads() > 1)} on graphs of "
         f"{nodes:,} nodes",
-        memory=None if free is None else max(1, free),
+        memory=None if free is None else max(1, free // (sharing if device.type == "cpu" else 1)),
         step=step,
         part=part,
         row_bytes=(16 * _FLOAT, 64 * _FLOAT),
@@ -179,7 +187,8 @@ def _messages(group: Group, device: torch.device) -> tuple[float, float]:
         for rows in (_SMALL, _LARGE)
     )
     received = (_LARGE - _SMALL) * 64 * _FLOAT * (group.size - 1)
-    return few, received / max(many - few, 1e-9)
+    # Where something else disturbed the few, they may seem to take as long.
+    return few, received / max(many - few, many / 2)
 
 
 def _send(group: Group, device: torch.device, rows: int) -> None:
@@ -213,29 +222,30 @@ def measure_here(
     nodes: int | None = None,
     link: float | None = None,
 ) -> Hardware:
-    """As `measure`, with so many processes of this machine, which talk by Gloo."""
+    """As `measure`, for so many processes of this machine; two of them are tried, over Gloo."""
     if processes == 1:
         return measure(Group(), device, nodes=nodes, link=link)
     with TemporaryDirectory() as folder:
         arguments = (processes, folder, str(device), nodes, link, torch.get_num_threads())
-        spawn(_measure_by_gloo, arguments, nprocs=processes)
+        spawn(_measure_by_gloo, arguments, nprocs=_TRIED)
         return read_hardware(Path(folder) / "hardware.json")
 
 
 def _measure_by_gloo(
     rank: int,
-    size: int,
+    processes: int,
     folder: str,
     device: str,
     nodes: int | None,
     link: float | None,
     threads: int,
 ) -> None:
-    torch.set_num_threads(max(1, threads // size))
+    torch.set_num_threads(max(1, threads // processes))
     store = f"file://{folder}/store"
-    dist.init_process_group("gloo", init_method=store, rank=rank, world_size=size)
+    dist.init_process_group("gloo", init_method=store, rank=rank, world_size=_TRIED)
     try:
-        hardware = measure(Group(dist.group.WORLD), torch.device(device), nodes=nodes, link=link)
+        group, place = Group(dist.group.WORLD), torch.device(device)
+        hardware = measure(group, place, nodes=nodes, link=link, sharing=processes)
         if rank == 0:
             write_hardware(Path(folder) / "hardware.json", hardware)
     finally:
