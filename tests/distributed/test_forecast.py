@@ -119,7 +119,8 @@ def test_channels_share_out_signals_and_bytes_but_neither_graph_nor_features():
     assert 4 * four.received.halo == one.received.halo
     assert one.received.scores == 0
     # Three other slices, twice: to train and to evaluate.
-    assert four.received.scores == 3 * 2 * -(-round(0.014 * 111_059_956) // 2) * 172 * 4
+    rows = -(-round(0.014 * 111_059_956) // 2)
+    assert four.received.scores == 3 * 4 * (2 * rows * 172 + 5)
 
 
 def test_a_cut_that_is_bad_makes_the_wire_the_bottleneck_and_channels_the_remedy():

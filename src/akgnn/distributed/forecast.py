@@ -300,7 +300,8 @@ def _received(
     return Received(
         halo=halo,
         gradients=others * branches * (_FLOAT * weights + _DOUBLE * doubles),
-        scores=other_slices * (rows + trained) * _FLOAT * work.num_classes,
+        # And the gradients of all layers' scalars.
+        scores=other_slices * _FLOAT * ((rows + trained) * work.num_classes + work.num_layers),
     )
 
 
