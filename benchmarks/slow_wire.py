@@ -1,12 +1,13 @@
 """Predict the time of a step over a slow wire, then run it.
 
-    sudo python benchmarks/slow_wire.py [--rates 200 1000] [--meshes 2x1 1x2] [--epochs 20]
+    sudo python benchmarks/slow_wire.py [--rates 200 1000] [--meshes 2x1 1x2] [--epochs 20] [--graphs cora]
 
 Two network namespaces stand for two machines, with one process each, and a link between them that
-`tc` limits to some Mbit/s. For each rate and graph `akgnn plan --measure` is run by both processes,
-and says how long a step will take on each mesh; then the training is run on each of them. Shown are
-both times, the quickest epoch of each training, since other programs run too; and whether the plan
-chose the faster mesh. Its status is 1 where a time is off by more than a fifth, or a choice wrong.
+`tc` limits to some Mbit/s. For each rate and graph both processes measure as `akgnn plan --measure`
+does, the forecast says how long a step will take on each mesh, and only then the training is run on
+each of them. Shown are both times, the quickest epoch of each training, since other programs run
+too; and whether the plan chose the faster mesh. Its status is 1 where a time is off by more than a
+fifth, or a choice wrong.
 
 It needs root, `ip` and `tc`, and leaves nothing behind.
 """
@@ -22,15 +23,20 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
 
 from akgnn.cli.options import decide_plan
+from akgnn.distributed.calibrate import measure
 from akgnn.distributed.folder import open_parts
+from akgnn.distributed.forecast import forecast
+from akgnn.distributed.group import Group
 from akgnn.distributed.launch import NO_SHARED_STORE, joined
 from akgnn.distributed.mesh import MeshShape
+from akgnn.distributed.workload import cut_already
 from akgnn.machine.device import keep_freed_memory
 from akgnn.runs.parted import train_parts
 from akgnn.runs.plan import PARTS
@@ -53,7 +59,7 @@ def main() -> int:
     """Predict, run, compare."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rates", type=int, nargs="+", default=[200, 1000])
-    parser.add_argument("--meshes", nargs="+", default=["2x1"])
+    parser.add_argument("--meshes", nargs="+", default=["2x1", "1x2"])
     parser.add_argument("--graphs", nargs="+", choices=GRAPHS, default=list(GRAPHS))
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--cut", default="order")
@@ -73,17 +79,14 @@ def main() -> int:
                 [sys.executable, "-m", "akgnn", "partition", *cut],
                 check=True, stdout=subprocess.DEVNULL,
             )  # fmt: skip
-        for rate, name in itertools.product(asked.rates, asked.graphs):
+        folders = [str(place / name) for name in asked.graphs]
+        for rate in asked.rates:
             limit(rate)
-            told = planned(place / name, rate, place / "hardware.json")
-            taken = {mesh: quickest(place / name, mesh, asked.epochs) for mesh in asked.meshes}
-            for mesh, seconds in taken.items():
-                row = {"rate": rate, "graph": name, "mesh": mesh, "told": told[mesh]}
-                row |= {"taken": seconds, "off": told[mesh] / seconds - 1}
-                row["chosen"] = min(taken, key=lambda each: told[each]) == mesh
-                row["fastest"] = min(taken, key=lambda each: taken[each]) == mesh
-                rows.append(row)
-                print(json.dumps(row), flush=True)
+            words = ["--worker", str(rate), str(asked.epochs), ",".join(asked.meshes), *folders]
+            for line in on_both(words).splitlines():
+                if line.startswith("{"):
+                    print(line, flush=True)
+                    rows.append({"rate": rate, **json.loads(line)})
     print("| link, Mbit/s | graph | mesh | predicted, ms | taken, ms | off | chosen | fastest |")
     print("| --: | --- | --- | --: | --: | --: | --- | --- |")
     for row in rows:
@@ -149,7 +152,7 @@ def limit(rate: int) -> None:
 
 
 def on_both(words: Sequence[str]) -> str:
-    """Run a program as one process on each machine; what they print."""
+    """Run this file as one process on each machine; what they print."""
     started = [subprocess.Popen(**process(host, words)) for host in HOSTS]
     try:
         outputs = [each.communicate(timeout=PATIENCE) for each in started]
@@ -169,7 +172,7 @@ def process(host: str, words: Sequence[str]) -> dict[str, object]:
     torchrun = [
         sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1",
         "--rdzv-backend", "c10d", "--rdzv-id", "job", "--rdzv-endpoint", f"{HOSTS['A']}:29400",
-        "--local-addr", HOSTS[host], "--rdzv-conf", conf,
+        "--local-addr", HOSTS[host], "--rdzv-conf", conf, str(Path(__file__).resolve()),
     ]  # fmt: skip
     own = {"GLOO_SOCKET_IFNAME": f"ak{host}", "OMP_NUM_THREADS": "1", NO_SHARED_STORE: "1"}
     return {
@@ -181,49 +184,48 @@ def process(host: str, words: Sequence[str]) -> dict[str, object]:
     }
 
 
-def planned(parts: Path, rate: int, file: Path) -> dict[str, float]:
-    """Seconds a step on each mesh, as the plan says after measuring."""
-    words = [
-        "-m",
-        "akgnn",
-        "plan",
-        str(parts),
-        "--processes",
-        "2",
-        "--per-machine",
-        "1",
-        "--measure",
-    ]
-    words += ["--network", f"{rate}Mbit/s", "--out", str(file), "--json"]
-    content = json.loads(on_both(words).strip().splitlines()[-1])
-    found = content["hardware"]
-    print(
-        f"{rate} Mbit/s, {parts.name}: {100 * found['efficiency']:.0f} % of the link's rate, "
-        f"{1e3 * found['latency']:.2f} ms a message, {1e3 * found['step']:.1f} ms a step",
-        flush=True,
-    )
-    return {each["mesh"]: each["seconds"]["total"] for each in content["meshes"]}
-
-
-def quickest(parts: Path, mesh: str, epochs: int) -> float:
-    """Seconds of the quickest epoch of a training on both machines."""
-    command = [str(Path(__file__).resolve()), "--worker", str(parts), mesh, str(epochs)]
-    return float(on_both(command).strip().splitlines()[-1])
-
-
-def worker(parts: str, mesh: str, epochs: str) -> None:
-    """Train as one of the processes; the first prints the seconds of the quickest epoch."""
-    plan = decide_plan(
-        {"dataset": f"{PARTS}{parts}"}, {}, None, {"epochs": epochs, "patience": epochs}
-    )
-    clock, cpu = Clock(), torch.device("cpu")
+def worker(rate: str, epochs: str, meshes: str, *folders: str) -> None:
+    """Measure, predict and train as one of the processes; the first prints what came of it."""
+    cpu = torch.device("cpu")
     keep_freed_memory()
-    shape = {} if mesh.endswith("x1") else {"mesh": MeshShape.parse(mesh)}
     with joined(cpu, 60.0) as group:
-        train_parts(plan, open_parts(parts), None, group, cpu, callbacks=[clock], **shape)
-        if group.rank == 0:
-            # The first epochs are slower.
-            print(min(last - first for first, last in itertools.pairwise(clock.times[2:])))
+        for folder in folders:
+            work = cut_already(open_parts(folder, check=False))
+            link = float(rate) * 1e6 / 8
+            hardware = measure(group, cpu, nodes=work.num_nodes // 2, link=link)
+            hardware = replace(hardware, memory=None, per_machine=1)
+            shapes = {name: MeshShape.parse(name) for name in meshes.split(",")}
+            told = {n: forecast(work, mesh, hardware).seconds for n, mesh in shapes.items()}
+            taken = {name: quickest(folder, mesh, epochs, group) for name, mesh in shapes.items()}
+            if group.rank:
+                continue
+            for name, seconds in told.items():
+                row = {
+                    "graph": Path(folder).name,
+                    "mesh": name,
+                    "efficiency": hardware.efficiency,
+                    "latency": hardware.latency,
+                    "computing": seconds.computing,
+                    "wire": seconds.wire,
+                    "told": seconds.total,
+                    "taken": taken[name],
+                    "off": seconds.total / taken[name] - 1,
+                    "chosen": min(told, key=lambda each: told[each].total) == name,
+                    "fastest": min(taken, key=lambda each: taken[each]) == name,
+                }
+                print(json.dumps(row), flush=True)
+
+
+def quickest(folder: str, mesh: MeshShape, epochs: str, group: Group) -> float:
+    """Seconds of the quickest epoch of a training."""
+    changes = {"epochs": epochs, "patience": epochs}
+    plan, clock = decide_plan({"dataset": f"{PARTS}{folder}"}, {}, None, changes), Clock()
+    # Nodes alone need not be said.
+    more = {} if mesh.channels == 1 else {"mesh": mesh}
+    cpu, parts = torch.device("cpu"), open_parts(folder, check=False)
+    train_parts(plan, parts, None, group, cpu, callbacks=[clock], **more)
+    # The first epochs are slower.
+    return min(last - first for first, last in itertools.pairwise(clock.times[2:]))
 
 
 class Clock(Callback):
