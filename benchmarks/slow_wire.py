@@ -1,6 +1,6 @@
 """Predict the time of a step over a slow wire, then run it.
 
-    sudo python benchmarks/slow_wire.py [--rates 200 1000] [--meshes 2x1 1x2] [--epochs 20] [--graphs cora]
+    sudo python benchmarks/slow_wire.py [--rates 200 1000] [--meshes 2x1 1x2] [--graphs cora pubmed]
 
 Two network namespaces stand for two machines, with one process each, and a link between them that
 `tc` limits to some Mbit/s. For each rate and graph both processes measure as `akgnn plan --measure`

@@ -2,12 +2,12 @@ from dataclasses import replace
 
 import pytest
 
-from akgnn.distributed.hardware import H200, read_hardware, write_hardware
+from akgnn.distributed.hardware import H200, HARDWARE, read_hardware, write_hardware
 from akgnn.errors import DataError
 
 
 def test_figures_are_read_as_they_were_written(tmp_path):
-    for hardware in (H200, replace(H200, memory=None, wire=None, inside=None)):
+    for hardware in (*HARDWARE.values(), replace(H200, memory=None, wire=None, inside=None)):
         write_hardware(tmp_path / "h.json", hardware)
         assert read_hardware(tmp_path / "h.json") == hardware
 

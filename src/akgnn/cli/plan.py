@@ -76,7 +76,7 @@ def plan(
     ] = None,
     hardware: Annotated[
         str | None,
-        options.option(TRAINING, "h200, or a file that --measure --out wrote.  [h200]"),
+        options.option(TRAINING, "h200, cpu, or a file that --measure --out wrote.  [h200]"),
     ] = None,
     measure: Annotated[
         bool,
