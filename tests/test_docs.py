@@ -1,15 +1,19 @@
 """The examples in docs/ run."""
 
+import gzip
 import re
 from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import akgnn
+from akgnn.cli.main import main
+from akgnn.distributed.folder import open_parts
 from akgnn.layers.kernels import KERNELS
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -120,3 +124,47 @@ def test_the_picture_of_a_node_shows_what_its_page_prints():
     for name, effect in neighbours:
         assert {name, effect} <= set(shown)
     assert printed.splitlines()[1].strip() in shown
+
+
+def test_plans_in_the_documents_are_those_that_the_command_prints(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "110")
+    page = (DOCS / "cluster.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^    akgnn (plan [^\n]*)\n\n```text\n(.*?)\n```", page, flags=re.M | re.S)
+    # Papers100M on 8, a billion nodes on 64, well cut and badly; ten billion on 256.
+    assert len(shown) == 5
+    for command, printed in shown:
+        assert main(command.split()) == 0
+        assert capsys.readouterr().out.rstrip() == printed
+
+
+def test_papers100m_gets_from_its_files_to_parts(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    generator = np.random.default_rng(0)
+    number, edges = 60, generator.integers(0, 60, (2, 200))
+    x = generator.random((number, 5), dtype=np.float32)
+    label = np.full((number, 1), np.nan, dtype=np.float32)
+    label[:30, 0] = np.arange(30) % 3
+    for folder in ("raw", "split/time"):
+        (tmp_path / "papers100M-bin" / folder).mkdir(parents=True)
+    raw, time = tmp_path / "papers100M-bin/raw", tmp_path / "papers100M-bin/split/time"
+    counts = {"num_nodes_list": np.array([number]), "num_edges_list": np.array([200])}
+    np.savez_compressed(raw / "data.npz", edge_index=edges, node_feat=x, **counts)
+    np.savez_compressed(raw / "node-label.npz", node_label=label)
+    sets = {"train": range(15), "valid": range(15, 22), "test": range(22, 30)}
+    for name, nodes in sets.items():
+        with gzip.open(time / f"{name}.csv.gz", "wt") as file:
+            file.write("".join(f"{node}\n" for node in nodes))
+    page = (DOCS / "papers100m.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```py\n(.*?)```", page, flags=re.S)
+    exec(compile(code, "papers100m.md", "exec"), {})
+    cut, plan, train = re.findall(r"^    akgnn (.*)$", page, flags=re.M)
+    assert main(cut.replace("64", "8").split()) == 0
+    parts = open_parts("papers")
+    assert (parts.facts.num_nodes, parts.facts.num_train, parts.facts.num_val) == (60, 15, 7)
+    pairs = {frozenset(pair) for pair in edges.T.tolist() if len({*pair}) == 2}
+    assert parts.facts.num_edges == 2 * len(pairs)
+    first = parts.part(0)
+    assert np.array_equal(first.x.numpy(), x[first.ids.numpy()])
+    assert main(plan.split()) == 0
+    capsys.readouterr()
+    assert main([*train.replace("--processes 8 ", "").split(), "--set", "epochs=2"]) == 0

@@ -791,6 +791,7 @@ ASKED: list[Case] = [
 ]
 
 RESUME = "akgnn train --out state --resume"
+PLAN = "akgnn plan --num-edges 9 --num-features 3 --num-classes 2"
 PREDICT = "akgnn predict run"
 
 
@@ -928,6 +929,13 @@ MORE: list[Case] = [
             "partition by nothing": "akgnn partition --cut ''",
             "partition of tables and arrays": "akgnn partition --nodes nodes.csv --arrays .",
             "partition of no arrays": "akgnn partition --arrays .",
+            "plan of nothing": "akgnn plan",
+            "plan of a run": "akgnn plan run",
+            "plan of no nodes": f"{PLAN} --num-nodes 0",
+            "plan on another mesh": f"{PLAN} --num-nodes 9 --processes 8 --mesh 3x2",
+            "plan in no memory": f"{PLAN} --num-nodes 9 --memory -1GB",
+            "plan over words": f"{PLAN} --num-nodes 9 --network fast",
+            "plan on a run's record": f"{PLAN} --num-nodes 9 --hardware run/run.json",
             "models of nothing": "akgnn models gnc",
             "models on nothing": "akgnn models akgnn --dataset",
             "bench of nothing": "akgnn bench speed",

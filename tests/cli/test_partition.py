@@ -73,7 +73,7 @@ def test_json_has_what_the_table_shows(tmp_path: Path, capsys):
     for row, share in zip(told["processes"], costs.shares, strict=True):
         assert row["step_bytes"] == 2 * 3 * share.halo * 16 * 4
         assert row["step_bytes_with_evaluation"] == 3 * 3 * share.halo * 16 * 4
-        assert row["memory_bytes"] == share.memory(num_layers=3, channels=16)
+        assert row["memory_bytes"] == share.memory(num_layers=3, channels=16).total
 
 
 def test_inspect_tells_what_a_folder_of_parts_holds(tmp_path: Path, capsys):

@@ -37,6 +37,7 @@ set = { epochs = 2 }
 TOY = ["--dataset", "csbm:num_nodes=80,num_features=4", "--set", "epochs=3"]
 SMALL = [*TOY, "--set", "hidden_channels=4"]
 TABLES = ["--nodes", "people.csv", "--edges", "friends.csv", "--label", "team"]
+SIZES = ["--num-nodes", "1e9", "--num-edges", "3e10", "--num-features", "9", "--num-classes", "3"]
 TUNED = ["tune", *TOY, "--model", "mlp", "--trials", "2", "--out", "tuned"]
 
 
@@ -122,6 +123,8 @@ WORKING = {
     "partition": ["partition", "--parts", "64", "--cut", "order"],
     "partition, directed": ["partition", *TABLES, "--direction", "kept", "--cut", "hash"],
     "inspect, parts": ["inspect", "parts"],
+    "plan": ["plan", "parts", "--processes", "8", "--network", "1Gbit/s"],
+    "plan, sizes": ["plan", *SIZES, "--processes", "64", "--cut", "random", "--memory", "8GB"],
     "export": ["export", "run", "--out", "model.pt2"],
     "reproduce": ["reproduce", "spec.toml", "--out", "results"],
     "report": ["report", "run", "--out", "page.html"],
@@ -149,6 +152,8 @@ FAILING = {
     "unknown experiment": ["reproduce", "tabel1"],
     "parts taken": ["partition", "--cut", "order", "--out", "parts"],
     "more parts than nodes": ["partition", *TABLES, "--cut", "order", "--parts", "61"],
+    "bad mesh": ["plan", *SIZES, "--processes", "8", "--mesh", "3x2"],
+    "bad units": ["plan", *SIZES, "--network", "5 parsecs"],
     "bad sizes": ["bench", "layer", "--edges", "1e4,x"],
 }
 

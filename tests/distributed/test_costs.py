@@ -78,11 +78,11 @@ def test_bytes_and_memory_follow_the_formula():
         processes=2, nodes=100, edges=1000, feature_bytes=5000, halo=30, transpose_halo=20
     )
     assert share.bytes_received(num_layers=5, channels=64) == 5 * (30 + 20) * 64 * 4
-    with_evaluation = share.bytes_received(num_layers=5, channels=64, with_evaluation=True)
+    with_evaluation = share.bytes_received(num_layers=5, channels=64, forward=2)
     assert with_evaluation == 5 * (30 + 20 + 30) * 64 * 4
-    signals = (5 + 4) * 100 * 64 * 4
+    signals = (5 + 6) * 100 * 64 * 4
     expected = 4 * 1000 + 8 * 100 + 5000 + signals + 2 * 30 * 64 * 4
-    assert share.memory(num_layers=5, channels=64) == expected
+    assert share.memory(num_layers=5, channels=64).total == expected
 
 
 @pytest.mark.parametrize("num_parts", [1, 2, 3, 63, 64, 65, 79])

@@ -181,3 +181,16 @@ def test_a_model_that_sums_over_nodes_by_itself_is_refused():
     data = small_data("dense")
     with pytest.raises(SettingsError, match="HopAKGNN cannot be trained on parts"):
         fit_parts(model_for(data, order="hops"), own_rows(parts_of(data), Group()))
+
+
+def test_an_epoch_scores_the_nodes_of_all_processes():
+    data = in_float64(small_data("dense"))
+    whole = fit(model_for(data).double(), data, TrainSettings(epochs=4)).history
+
+    def work(group: Group) -> FitResult:
+        rows = own_rows(parts_of(data), group)
+        return fit_parts(model_for(data).double(), rows, TrainSettings(epochs=4))
+
+    for result in on_threads(3, work):
+        for name in ("train_loss", "val_loss", "train_accuracy", "val_accuracy"):
+            assert result.history.column(name) == pytest.approx(whole.column(name), rel=1e-9)

@@ -10,7 +10,9 @@ _GAP = "  "
 # Text in a column is not squeezed further than this, or than its longest word.
 _NARROWEST = 16
 # A number and its unit, a mean and its deviation, and a command stay on one line.
-_GLUED = re.compile(r"(?<=\d) (?=(?:s|min|h|MiB|GiB)\b|%)| (?=± )|(?<=±) |(?<=\bakgnn) (?=[a-z])")
+_GLUED = re.compile(
+    r"(?<=\d) (?=(?:s|ms|min|h|MiB|GiB)\b|%)| (?=± )|(?<=±) |(?<=\bakgnn) (?=[a-z])"
+)
 # Stands for a space at which no line may end; of private use, so texts that are shown lack it.
 _GLUE = "\ue000"
 

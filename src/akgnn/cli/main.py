@@ -18,6 +18,7 @@ from akgnn.cli.init import init
 from akgnn.cli.inspect import inspect
 from akgnn.cli.models import models
 from akgnn.cli.partition import partition
+from akgnn.cli.plan import plan
 from akgnn.cli.predict import predict
 from akgnn.cli.report import report
 from akgnn.cli.reproduce import reproduce
@@ -48,7 +49,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = (
-    train, tune, predict, init, inspect, explain, export, partition, reproduce, report, bench,
+    train, tune, predict, init, inspect, explain, export, partition, plan, reproduce, report, bench,
     datasets, models,
 )  # fmt: skip
 for command in COMMANDS:

@@ -229,10 +229,10 @@ def parts_object(
 def _sizes(share: "Share", num_layers: int, channels: int) -> tuple[int, int, int]:
     """Bytes a step receives, without and with evaluation, and the memory it takes."""
     step, evaluated = (
-        share.bytes_received(num_layers=num_layers, channels=channels, with_evaluation=both)
-        for both in (False, True)
+        share.bytes_received(num_layers=num_layers, channels=channels, forward=forward)
+        for forward in (1, 2)
     )
-    return step, evaluated, share.memory(num_layers=num_layers, channels=channels)
+    return step, evaluated, share.memory(num_layers=num_layers, channels=channels).total
 
 
 def print_costs(

@@ -14,11 +14,35 @@ from akgnn.distributed.parts import Part
 from akgnn.hashing import signed
 
 _FLOAT, _INDEX, _ROWPTR = 4, 4, 8
-# Signals that a step keeps beside one a layer.
-_MORE_SIGNALS = 4
+# Signals that a step holds at its peak beside one a layer: without dropout 4.3, as
+# `akgnn.machine.memory.peak_of_tensors` counts them; 6 with masks, one of which is made at a time.
+_MORE_SIGNALS = 6
 # What arrives is kept beside what was kept of the exchange before.
 _HALO_BUFFERS = 2
-_MOST_PROCESSES = 64
+MOST_PROCESSES = 64
+"""For more processes halos are not counted: there is a bit of a word for each."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes that a step takes beside the interpreter.
+
+    Attributes:
+        graph: Entries and rows.
+        features: What the nodes come with.
+        signals: What a step keeps of each layer, and beside that.
+        halo: Rows of other processes.
+    """
+
+    graph: int
+    features: int
+    signals: int
+    halo: int
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return self.graph + self.features + self.signals + self.halo
 
 
 @dataclass(frozen=True)
@@ -42,22 +66,29 @@ class Share:
     transpose_halo: int
 
     def bytes_received(
-        self, *, num_layers: int, channels: int, with_evaluation: bool = False
+        self,
+        *,
+        num_layers: int,
+        channels: int,
+        number_bytes: int = _FLOAT,
+        forward: int = 1,
     ) -> int:
-        """What a training step receives: the halo for each layer, forward and backward.
+        """The rows of the halo that a step receives: for each layer, forward and backward.
 
-        The evaluation that follows it goes forward once more.
+        An evaluation goes forward once more, and so does a step that computes signals again.
         """
-        rows = (2 if with_evaluation else 1) * self.halo + self.transpose_halo
-        return num_layers * rows * channels * _FLOAT
+        rows = forward * self.halo + self.transpose_halo
+        return num_layers * rows * channels * number_bytes
 
-    def memory(self, *, num_layers: int, channels: int) -> int:
-        """Bytes that a step takes beside the interpreter: graph, features, signals, halo."""
-        signal = self.nodes * channels * _FLOAT
-        halo = max(self.halo, self.transpose_halo) * channels * _FLOAT
-        graph = _INDEX * self.edges + _ROWPTR * self.nodes
-        signals = (num_layers + _MORE_SIGNALS) * signal
-        return graph + self.feature_bytes + signals + _HALO_BUFFERS * halo
+    def memory(self, *, num_layers: int, channels: int, number_bytes: int = _FLOAT) -> Memory:
+        """Bytes that a step takes beside the interpreter, where so many channels are at once."""
+        row = channels * number_bytes
+        return Memory(
+            graph=_INDEX * self.edges + _ROWPTR * self.nodes,
+            features=self.feature_bytes,
+            signals=(num_layers + _MORE_SIGNALS) * self.nodes * row,
+            halo=_HALO_BUFFERS * max(self.halo, self.transpose_halo) * row,
+        )
 
 
 @dataclass(frozen=True)
@@ -85,13 +116,18 @@ class Survey:
 
     Of each node it keeps which of 64 groups of parts need it, a bit a group. The parts of fewer
     processes are those of several such groups.
+
+    Args:
+        starts: The first node of each part, and the number of nodes.
+        num_groups: At most 64, for other numbers of processes than powers of two.
     """
 
-    def __init__(self, starts: Sequence[int]) -> None:
+    def __init__(self, starts: Sequence[int], num_groups: int | None = None) -> None:
         self._starts = tuple(starts)
         self._parts: list[tuple[int, int, int]] = []
         self._largest_halo = 0
-        self._num_groups = 1 << min(self.num_parts, _MOST_PROCESSES).bit_length() - 1
+        power = 1 << min(self.num_parts, MOST_PROCESSES).bit_length() - 1
+        self._num_groups = power if num_groups is None else num_groups
         self._groups = spans_of(self.num_parts, self._num_groups)
         self._needed = torch.zeros(self._starts[-1], dtype=torch.int64)
         self._needed_back: Tensor | None = None
@@ -138,10 +174,11 @@ class Survey:
             work_balance=max(work) * len(work) / sum(work),
             edge_cut=self._outside / self._entries if self._entries else 0.0,
             largest_halo=self._largest_halo,
-            shares=tuple(self._share(number) for number in numbers),
+            shares=tuple(self.share(number) for number in numbers),
         )
 
-    def _share(self, processes: int) -> Share:
+    def share(self, processes: int) -> Share:
+        """What the process with most has, of so many, which divide the number of groups."""
         groups = [range(*span) for span in spans_of(self.num_parts, processes)]
         nodes, edges, features = (
             max(sum(self._parts[p][n] for p in group) for group in groups) for n in range(3)

@@ -77,13 +77,18 @@ class PartDivision:
     @cached_property
     def _branches(self) -> list[list[Span]]:
         """The largest branches of the tree that lie in each process."""
-        return [_covering(span, (0, self.num_parts)) for span in self._spans]
+        return branches_of(self._spans)
 
 
 def spans_of(num_parts: int, num_processes: int) -> list[Span]:
     """The parts of each process: as many in a row for each as can be."""
     ends = [num_parts * rank // num_processes for rank in range(num_processes + 1)]
     return list(pairwise(ends))
+
+
+def branches_of(spans: Sequence[Span]) -> list[list[Span]]:
+    """The largest branches of the tree over all parts that lie in each process."""
+    return [_covering(span, (0, spans[-1][1])) for span in spans]
 
 
 def _halves(span: Span) -> tuple[Span, Span]:

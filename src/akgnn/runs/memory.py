@@ -12,14 +12,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from akgnn.csr import CSR
 from akgnn.data.generated import LargeGraphSettings
-from akgnn.data.node_data import NodeData, numbered
-from akgnn.data.splits import Split
+from akgnn.data.look_alike import look_alike
+from akgnn.data.node_data import NodeData
 from akgnn.errors import AkgnnError, MissingExtraError, OutOfMemoryError, SettingsError
-from akgnn.graph import Graph
 from akgnn.machine.device import free_bytes, size_text
 from akgnn.machine.memory import peak_of_tensors
 from akgnn.models.registry import build_model
@@ -136,31 +135,14 @@ def _peak(plan: RunPlan, model: nn.Module, sizes: Sizes, nodes: int, device: tor
 
 def _small(sizes: Sizes, nodes: int) -> NodeData:
     """A random graph of so many nodes, otherwise like the data."""
-    generator = torch.Generator().manual_seed(nodes)
-    draw = partial(torch.randint, generator=generator)
-    # Half of the directions; the other half is added.
-    number = round(nodes * sizes.edges / max(sizes.nodes, 1) / 2)
-    ends = draw(nodes, (2, number))
-    graph = Graph.from_edge_index(torch.cat([ends, ends.flip(0)], 1), num_nodes=nodes)
-    # Asked now and remembered: large graphs are looked through block by block, small ones at once.
-    assert graph.is_symmetric
-    x: Tensor | CSR
-    if sizes.entries is None:
-        x = torch.rand(nodes, sizes.features, generator=generator)
-    else:
-        each = max(1, round(sizes.entries / sizes.nodes))
-        rowptr = torch.arange(nodes + 1) * each
-        x = CSR.from_arrays(
-            rowptr,
-            (torch.arange(each) * (sizes.features // each)).repeat(nodes),
-            torch.rand(nodes * each, generator=generator),
-            (nodes, sizes.features),
-        )
-    y = torch.arange(nodes) % sizes.classes
-    every = torch.arange(nodes)
-    # Published splits need no training node of every class.
-    split = Split("small", every[::2], every[1::2], every[:0], is_published=True)
-    return NodeData("small", x, y, graph, split, numbered(sizes.classes))
+    entries = sizes.entries
+    return look_alike(
+        nodes,
+        sizes.edges / max(sizes.nodes, 1),
+        sizes.features,
+        sizes.classes,
+        None if entries is None else max(1, round(entries / sizes.nodes)),
+    )
 
 
 def _halves(value: int, least: int = _FEWEST_CHANNELS) -> Iterator[int]:

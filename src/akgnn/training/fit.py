@@ -13,12 +13,19 @@ from akgnn.data.node_data import NodeData
 from akgnn.errors import DataError, DivergedError, SettingsError
 from akgnn.graph import Graph
 from akgnn.models.adaptive_network import AdaptiveNetwork
+from akgnn.ops.divided import node_sum
 from akgnn.ops.dropout import Noise
-from akgnn.ops.rows import everywhere
+from akgnn.ops.rows import at_nodes, current_division, everywhere
 from akgnn.training.arguments import check_arguments, outputs_checked
 from akgnn.training.calibration import UNCALIBRATED, Calibration, calibration_of
 from akgnn.training.callbacks import Callback, Epoch, notify
-from akgnn.training.metrics import METRICS, accuracy, cross_entropy, metrics_by_epoch
+from akgnn.training.metrics import (
+    METRICS,
+    accuracy,
+    cross_entropies,
+    cross_entropy,
+    metrics_by_epoch,
+)
 from akgnn.training.optimizer import optimizer_tensors
 from akgnn.training.result import FitResult
 from akgnn.training.settings import TrainSettings
@@ -247,10 +254,21 @@ def _measure(model: nn.Module, data: NodeData, metrics: Sequence[str]) -> dict[s
     if isinstance(model, AdaptiveNetwork):
         row["neighbour_share"] = model.neighbour_share(data.graph).view(-1).tolist()
     for part, nodes, scores in _labelled_scores(model, data):
-        scores, y = everywhere(scores, nodes), everywhere(data.y[nodes], nodes)
-        row[f"{part}_loss"] = float(cross_entropy(scores, y))
-        row[f"{part}_accuracy"] = accuracy(scores.argmax(1), y)
-    return row | other_scores(metrics, scores, y)
+        y = data.y[nodes]
+        row[f"{part}_loss"], row[f"{part}_accuracy"] = _loss_and_accuracy(scores, y, nodes)
+    if set(metrics) <= {"accuracy"}:
+        return row
+    return row | other_scores(metrics, everywhere(scores, nodes), everywhere(y, nodes))
+
+
+def _loss_and_accuracy(scores: Tensor, y: Tensor, nodes: Tensor) -> tuple[float, float]:
+    """Both of these nodes, with those that other processes have; sums travel, not scores."""
+    if current_division() is None:
+        return float(cross_entropy(scores, y)), accuracy(scores.argmax(1), y)
+    with at_nodes(nodes):
+        each = cross_entropies(scores, y), scores.argmax(1) == y, torch.ones_like(y)
+        loss, hits, number = node_sum(torch.stack([values.double() for values in each])).tolist()
+    return (loss / number, 100 * hits / number) if number else (math.nan, math.nan)
 
 
 def _labelled_scores(model: nn.Module, data: NodeData) -> Iterator[tuple[str, Tensor, Tensor]]:

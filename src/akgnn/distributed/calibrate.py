@@ -1,0 +1,252 @@
+"""Two small measurements that tell what hardware can do: steps on generated graphs, and messages.
+
+Every process takes the same steps at the same time, since processes of one machine share its
+memory, each for itself. Then all send each other rows. The quickest of several tries counts: the
+others were disturbed.
+"""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from scipy.optimize import nnls
+from torch.multiprocessing.spawn import spawn
+
+from akgnn.data.look_alike import look_alike
+from akgnn.distributed.forecast import units_of
+from akgnn.distributed.group import Group
+from akgnn.distributed.hardware import Hardware, read_hardware, write_hardware
+from akgnn.distributed.parts import cut_in_memory
+from akgnn.distributed.trainer import fit_parts, own_rows
+from akgnn.distributed.workload import planned
+from akgnn.machine.device import free_bytes
+from akgnn.models.adaptive_network import AKGNNSettings
+from akgnn.models.registry import build_model
+from akgnn.training.callbacks import Callback, Epoch
+from akgnn.training.settings import TrainSettings
+
+_CLASSES, _FLOAT = 7, 4
+# Nodes of the graphs at the fewest, so that a step takes longer than what it takes to start one,
+# and at the most; and of those that tell what that takes.
+_FEWEST = {"cpu": 2_000, "cuda": 1_000_000}
+_MOST = {"cpu": 40_000, "cuda": 10_000_000}
+_FEW = 100
+# The first epochs of a training are slower. All trainings are gone through twice.
+_EPOCHS, _UNSEEN, _ROUNDS = 8, 2, 2
+# Rows of messages, of 64 numbers, and how often they are sent.
+_SMALL, _LARGE, _TIMES = 1, 8_000, 6
+# Processes of one machine that messages are timed between.
+_TRIED = 2
+# No time of an edge is nothing.
+_LEAST = 1e-6
+
+
+@dataclass(frozen=True)
+class _Try:
+    """A training whose steps are timed."""
+
+    nodes: int
+    degree: int = 4
+    features: int = 16
+    entries: int | None = None
+    channels: int = 64
+    parts: int = 1
+
+
+def _tries(nodes: int) -> list[_Try]:
+    """Pairs that differ in one thing each, so that its time is told."""
+    return [
+        _Try(_FEW, channels=16),
+        _Try(_FEW, channels=16, parts=16),
+        *(_Try(nodes, degree, channels=c) for degree in (4, 40) for c in (16, 64)),
+        *(_Try(nodes, features=512, channels=channels) for channels in (16, 64)),
+        *(_Try(nodes, features=512, entries=32, channels=channels) for channels in (16, 64)),
+    ]
+
+
+def measure(
+    group: Group,
+    device: torch.device,
+    *,
+    nodes: int | None = None,
+    link: float | None = None,
+    sharing: int = 1,
+) -> Hardware:
+    """What this hardware can do, measured by all processes of the group at once.
+
+    Args:
+        group: The processes; between several of them messages are timed.
+        device: Where each of them computes.
+        nodes: Nodes that a process will have, if that is known. A product takes longer where the
+            signal leaves the cache, so the graphs are as large as that, within bounds.
+        link: Bytes a second that the wire is said to have; what messages attain of it is measured.
+        sharing: Processes that will share the memory of this machine.
+    """
+    fewest, most = _FEWEST[device.type], _MOST[device.type]
+    nodes = min(max(4 * fewest if nodes is None else nodes, fewest), most)
+    tries = _tries(nodes)
+    rounds = [[_step(each, device) for each in tries] for _ in range(_ROUNDS)]
+    seconds = _slowest(group, [min(each) for each in zip(*rounds, strict=True)])
+    counts, wanted = np.array([_counts(each) for each in tries]), np.array(seconds)
+    # By the time that each takes, so that errors are relative; and columns of one size.
+    scale = counts.max(0)
+    solution, _ = nnls(counts / scale / wanted[:, None], np.ones(len(tries)))
+    step, part, *others = (solution / scale).tolist()
+    narrow, wide, signal, feature, multiply, sparse, sparse_multiply = (1e9 * x for x in others)
+    latency, rate = _messages(group, device) if group.size > 1 else (0.0, None)
+    free = free_bytes(device)
+    here = os.cpu_count() or 1 if device.type == "cpu" else torch.cuda.device_count()
+    return Hardware(
+        name=_device_name(device),
+        source=f"measured with {group.size} process{'es' * (group.size > 1)} of "
+        f"{torch.get_num_threads()} thread{'s' * (torch.get_num_threads() > 1)} on graphs of "
+        f"{nodes:,} nodes",
+        memory=None if free is None else max(1, free // (sharing if device.type == "cpu" else 1)),
+        step=step,
+        part=part,
+        row_bytes=(16 * _FLOAT, 64 * _FLOAT),
+        edge=(max(narrow, _LEAST), max(wide, _LEAST)),
+        signal=signal,
+        feature=feature,
+        multiply=multiply,
+        sparse_feature=sparse,
+        sparse_multiply=sparse_multiply,
+        wire=link or rate,
+        efficiency=1.0 if link is None or rate is None else rate / link,
+        latency=latency,
+        per_machine=here,
+    )
+
+
+def _device_name(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else "this machine"
+
+
+def _counts(each: _Try) -> list[float]:
+    """How many of its units each figure is taken in a step."""
+    work = planned(
+        num_nodes=each.nodes,
+        num_edges=each.nodes * each.degree,
+        num_features=each.features,
+        num_classes=_CLASSES,
+        labelled=0,
+        channels=each.channels,
+    )
+    units = units_of(work, work.share(1), 1, each.channels, each.channels)
+    is_sparse, is_wide = each.entries is not None, each.channels == 64
+    entries = each.nodes * (each.entries or each.features)
+    features = [float(entries), float(entries * each.channels)]
+    return [
+        units.steps,
+        each.parts,
+        *((0.0, units.edges) if is_wide else (units.edges, 0.0)),
+        units.signal,
+        *([0.0, 0.0, *features] if is_sparse else [*features, 0.0, 0.0]),
+    ]
+
+
+class _Clock(Callback):
+    """Notes when epochs ended."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device, self.times = device, [time.perf_counter()]
+
+    def after_epoch(self, epochs: Sequence[Epoch]) -> None:
+        """Note it."""
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
+        self.times.append(time.perf_counter())
+
+
+def _step(each: _Try, device: torch.device) -> float:
+    """Seconds of a step with its evaluation, by this process alone."""
+    data = look_alike(
+        each.nodes, each.degree, each.features, _CLASSES, each.entries, labelled=2 * _CLASSES
+    )
+    owner = torch.arange(each.nodes) * each.parts // each.nodes
+    rows = own_rows(cut_in_memory(data, owner), Group(), device)
+    settings = AKGNNSettings().updated({"hidden_channels": each.channels})
+    model = build_model("akgnn", settings, each.features, _CLASSES, seed=0).to(device)
+    clock = _Clock(device)
+    fit_parts(model, rows, TrainSettings(epochs=_EPOCHS, patience=_EPOCHS), callbacks=[clock])
+    seconds = np.diff(clock.times)[_UNSEEN:]
+    return float(seconds.min())
+
+
+def _messages(group: Group, device: torch.device) -> tuple[float, float]:
+    """Seconds of a message whatever its size, and bytes a second that a process receives."""
+    few, many = (
+        _slowest(group, [_quickest(partial(_send, group, device, rows))])[0]
+        for rows in (_SMALL, _LARGE)
+    )
+    received = (_LARGE - _SMALL) * 64 * _FLOAT * (group.size - 1)
+    # Where something else disturbed the few, they may seem to take as long.
+    return few, received / max(many - few, many / 2)
+
+
+def _send(group: Group, device: torch.device, rows: int) -> None:
+    """Every process sends so many rows to each other one, and waits for theirs."""
+    counts = [0 if rank == group.rank else rows for rank in range(group.size)]
+    out, own = (torch.zeros(sum(counts), 64, device=device) for _ in range(2))
+    group.exchange(out, own, counts, counts)
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def _quickest(do: Callable[[], None]) -> float:
+    seconds = []
+    for _ in range(_TIMES):
+        start = time.perf_counter()
+        do()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def _slowest(group: Group, seconds: Sequence[float]) -> list[float]:
+    """The times of the slowest process, for which the others wait."""
+    everyone = group.gather(torch.tensor(seconds, dtype=torch.float64))
+    return [float(each) for each in torch.stack(everyone).max(0).values]
+
+
+def measure_here(
+    processes: int,
+    device: torch.device,
+    *,
+    nodes: int | None = None,
+    link: float | None = None,
+) -> Hardware:
+    """As `measure`, for so many processes of this machine; two of them are tried, over Gloo."""
+    if processes == 1:
+        return measure(Group(), device, nodes=nodes, link=link)
+    with TemporaryDirectory() as folder:
+        arguments = (processes, folder, str(device), nodes, link, torch.get_num_threads())
+        spawn(_measure_by_gloo, arguments, nprocs=_TRIED)
+        return read_hardware(Path(folder) / "hardware.json")
+
+
+def _measure_by_gloo(
+    rank: int,
+    processes: int,
+    folder: str,
+    device: str,
+    nodes: int | None,
+    link: float | None,
+    threads: int,
+) -> None:
+    torch.set_num_threads(max(1, threads // processes))
+    store = f"file://{folder}/store"
+    dist.init_process_group("gloo", init_method=store, rank=rank, world_size=_TRIED)
+    try:
+        group, place = Group(dist.group.WORLD), torch.device(device)
+        hardware = measure(group, place, nodes=nodes, link=link, sharing=processes)
+        if rank == 0:
+            write_hardware(Path(folder) / "hardware.json", hardware)
+    finally:
+        dist.destroy_process_group()
