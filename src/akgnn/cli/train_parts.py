@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -43,41 +43,54 @@ def train_on_parts(
     as_json: bool,
 ) -> None:
     """Start the processes, with the words of this command, or be one of them."""
-    from akgnn.distributed.folder import open_parts
     from akgnn.distributed.launch import is_worker
-    from akgnn.distributed.trainer import check_divisible
-    from akgnn.models.registry import find_model
     from akgnn.runs.folder import RunFolder
-    from akgnn.runs.plan import PARTS
 
     options.check_range("--processes", processes, 1, 10_000)
     if not timeout > 0:
         raise SettingsError(f"--timeout must be above 0, got {timeout:g}.")
-    # Processes check their own parts, once each.
-    parts = open_parts(folder, check=False)
-    if processes is not None and processes > parts.num_parts:
-        raise SettingsError(
-            f"{folder} has {parts.num_parts} parts, too few for {processes} processes; cut the "
-            "graph into more with `akgnn partition --parts`."
-        )
-    plan = options.decide_plan(
-        {**run, "dataset": f"{PARTS}{folder.resolve()}"}, {}, config, changes
-    )
-    if plan.run.ensemble > 1:
-        raise SettingsError("--parts trains one model; leave --ensemble out.")
-    # Before processes are started, which takes a while.
-    check_divisible(find_model(plan.run.model).model_for(plan.preset.model))
-    if out is not None and not resume and not is_worker():
-        RunFolder(out).check_free()
-    if processes is not None and processes > 1 and not is_worker():
-        raise typer.Exit(_started(processes, words))
+
+    def prepared() -> tuple[Any, Any]:
+        return _prepared(run, changes, config, folder)
+
+    if not is_worker():
+        # Before processes are started, which takes a while.
+        _, parts = prepared()
+        if processes is not None and processes > parts.num_parts:
+            raise SettingsError(
+                f"{folder} has {parts.num_parts} parts, too few for {processes} processes; cut the "
+                "graph into more with `akgnn partition --parts`."
+            )
+        if out is not None and not resume:
+            RunFolder(out).check_free()
+        if processes is not None and processes > 1:
+            raise typer.Exit(_started(processes, words))
     try:
-        _train(plan, parts, timeout, device, out, resume, checkpoint_seconds, as_json)
+        _train(prepared, timeout, device, out, resume, checkpoint_seconds, as_json)
     except AkgnnError as error:
         status = os.environ.get(_STATUS_FILE)
         if status is None or isinstance(error, FailedRunsError):
             raise
         _say_status(Path(status), error)
+
+
+def _prepared(
+    run: dict[str, Any], changes: dict[str, str], config: Path | None, folder: Path
+) -> tuple[Any, Any]:
+    """The plan, and the parts, which processes then check, each its own."""
+    from akgnn.distributed.folder import open_parts
+    from akgnn.distributed.trainer import check_divisible
+    from akgnn.models.registry import find_model
+    from akgnn.runs.plan import PARTS
+
+    parts = open_parts(folder, check=False)
+    plan = options.decide_plan(
+        {**run, "dataset": f"{PARTS}{folder.resolve()}"}, {}, config, changes
+    )
+    if plan.run.ensemble > 1:
+        raise SettingsError("--parts trains one model; leave --ensemble out.")
+    check_divisible(find_model(plan.run.model).model_for(plan.preset.model))
+    return plan, parts
 
 
 def _started(processes: int, words: Sequence[str]) -> int:
@@ -112,8 +125,7 @@ def _say_status(file: Path, error: AkgnnError) -> None:
 
 
 def _train(
-    plan: Any,
-    parts: Any,
+    prepared: Callable[[], tuple[Any, Any]],
     timeout: float,
     device: str,
     out: Path | None,
@@ -134,6 +146,8 @@ def _train(
     resume = resume or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
     with joined(place, timeout) as group, ExitStack() as stack:
         stops = stack.enter_context(StopRequests())
+        # Hosts may have other folders: what is wrong with one all of them say.
+        plan, parts = group.together(prepared)
         shown: list[Callback] = []
         if group.rank == 0:
             shown.append(stack.enter_context(TrainingProgress(1, plan.preset.training)))

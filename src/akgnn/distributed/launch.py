@@ -1,13 +1,17 @@
 """Processes that torchrun starts: their environment, and how they join each other."""
 
 import os
+import signal
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from torch.distributed.rendezvous import rendezvous
 
+from akgnn.distributed.alarm import Alarm
 from akgnn.distributed.group import Group
 from akgnn.errors import AkgnnError, FailedRunsError, SettingsError
 
@@ -59,32 +63,63 @@ def joined(device: torch.device, seconds: float) -> Iterator[Group]:
         seconds: How long to wait for another process before it counts as gone.
 
     Raises:
-        FailedRunsError: Another process is gone.
+        FailedRunsError: Another process is gone; its number is in the message.
+        AkgnnError: Another process has this error.
     """
     if not is_worker():
         yield Group()
         return
     check_restarts()
-    backend = "nccl" if device.type == "cuda" else "gloo"
+    alarm: Alarm | None = None
     try:
-        dist.init_process_group(backend, timeout=timedelta(seconds=seconds))
-        control = None if backend == "gloo" else dist.new_group(backend="gloo")
-        yield Group(dist.group.WORLD, control)
-    except RuntimeError as error:
+        alarm, group = _join("nccl" if device.type == "cuda" else "gloo", seconds)
+        yield group
+        alarm.end()
+    except (AkgnnError, MemoryError, OSError, RuntimeError) as error:
+        # Torchrun asks all to end when one has ended, but there is something to say yet.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if isinstance(error, AkgnnError) or not _is_of_others(error):
+            if alarm is not None:
+                alarm.tell(error)
             raise
         # Gloo's second sentence tells to read logs, of which there are none.
         cause = " ".join(str(error).split()).partition(". ")[0]
-        raise FailedRunsError(
-            f"Process {os.environ['RANK']} lost the others: {cause}. What was kept stays; "
-            "`resume=True` goes on."
-        ) from error
+        if alarm is None:
+            raise FailedRunsError(
+                f"Process {os.environ['RANK']} did not find the others: {cause}."
+            ) from error
+        kill_stopped_siblings()
+        raise alarm.verdict(cause) from error
     finally:
         if dist.is_initialized():
             dist.destroy_process_group()
 
 
-def _is_of_others(error: RuntimeError) -> bool:
+def _join(backend: str, seconds: float) -> tuple[Alarm, Group]:
+    timeout = timedelta(seconds=seconds)
+    store, rank, size = next(rendezvous("env://", timeout=timeout))
+    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
+    control = None if backend == "gloo" else dist.new_group(backend="gloo")
+    return Alarm(store, rank, size), Group(dist.group.WORLD, control)
+
+
+def kill_stopped_siblings() -> None:
+    """End processes of the same torchrun that stand still (SIGSTOP).
+
+    The signal by which torchrun ends processes does not reach them, and it waits 30 seconds before
+    it sends another, whatever `--shutdown-timeout` says: `SubprocessContext._poll` calls `close`
+    without one.
+    """
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, parent = file.read_text().rpartition(")")[2].split()[:2]
+            if state == "T" and int(parent) == os.getppid():
+                os.kill(int(file.parent.name), signal.SIGKILL)
+
+
+def _is_of_others(error: Exception) -> bool:
     """Whether torch says that another process is gone, or does not answer."""
+    if not isinstance(error, RuntimeError):
+        return False
     words = ("gloo", "nccl", "monitoredbarrier", "connection", "timed out")
     return isinstance(error, dist.DistError) or any(word in str(error).lower() for word in words)
