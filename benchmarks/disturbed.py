@@ -36,8 +36,11 @@ class Fault:
         processes: How many there were.
         timeout_s: Seconds of silence after which a process counts as gone.
         noticed_s: Seconds until another process said so, or torchrun ended the others.
-        named: Whether the line that was said has the numbers of all that were gone.
+        named: Whether a line says who is gone, and names no other.
         went_on_s: Seconds until the training was further than before.
+        processes_after: How many there were then, where some were gone for good.
+        ended_s: Seconds until the processes that could not go on had all ended.
+        status: The status with which torchrun then ended.
         same_bits: Whether weights and history were those of a run that nobody disturbed.
         commit: What was run.
     """
@@ -50,6 +53,9 @@ class Fault:
     noticed_s: float | None = None
     named: bool = False
     went_on_s: float | None = None
+    processes_after: int | None = None
+    ended_s: float | None = None
+    status: int | None = None
     same_bits: bool | None = None
     commit: str = field(default_factory=lambda: run_versions()["commit"])
 
@@ -157,7 +163,7 @@ def watch(training: Training, fault: Fault, gone: set[int], processes: set[int])
 
     def noticed() -> bool:
         lines = training.lines_of_loss(said)
-        fault.named = fault.named or gone in lines
+        fault.named = fault.named or any(line and line <= gone for line in lines)
         return bool(lines) or not processes & set(training.ranks().values())
 
     training.wait(noticed, "the fault was noticed")
@@ -219,4 +225,6 @@ def record(faults: Iterable[Fault], file: Path | None) -> None:
                 print(f"  {name}: median {times[len(times) // 2]:.1f}, at most {times[-1]:.1f}")
     if file is not None:
         with file.open("a") as stream:
-            stream.writelines(json.dumps(asdict(fault)) + "\n" for fault in faults)
+            for fault in faults:
+                known = {name: value for name, value in asdict(fault).items() if value is not None}
+                stream.write(json.dumps(known) + "\n")
