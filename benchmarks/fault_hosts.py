@@ -75,7 +75,6 @@ class Hosts:
             "last_call_timeout": 3,
             "keep_alive_interval": 2,
             "keep_alive_max_attempt": 2,
-            "read_timeout": 20,
             # Namespaces share the name of the machine, by which hosts are told apart otherwise.
             "is_host": name == "first",
         }
@@ -216,6 +215,10 @@ def _network() -> Iterator[None]:
             to = ["ip", "-n", namespace]
             subprocess.run([*to, "addr", "add", f"{address}/24", "dev", link], check=True)
             subprocess.run([*to, "link", "set", "lo", "up"], check=True)
+            # Torchrun waits for a meeting point that is cut off as long as the kernel does, which
+            # is a quarter of an hour; so it is 51 seconds.
+            kernel = ["sysctl", "-qw", "net.ipv4.tcp_retries2=7"]
+            subprocess.run(["ip", "netns", "exec", namespace, *kernel], check=True)
             _set_link(name, "up")
         yield
     finally:
