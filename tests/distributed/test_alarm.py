@@ -16,7 +16,8 @@ def three():
 
 
 def test_the_error_of_one_is_that_of_all_who_lose_it(three):
-    three[1].tell(DataError("part-00003 is\ndamaged."))
+    told = three[1].tell(DataError("part-00003 is\ndamaged."))
+    assert str(told) == "Process 1: part-00003 is damaged."
     for rank in (0, 2):
         error = three[rank].verdict("Connection closed by peer")
         assert isinstance(error, DataError)
@@ -24,7 +25,27 @@ def test_the_error_of_one_is_that_of_all_who_lose_it(three):
 
 
 def test_running_out_of_memory_stays_that(three):
-    three[2].tell(MemoryError())
+    assert isinstance(three[2].tell(MemoryError()), OutOfMemoryError)
+    assert isinstance(three[0].verdict("Connection reset"), OutOfMemoryError)
+
+
+def test_an_error_that_nobody_expects_keeps_its_kind_where_it_came(three):
+    assert three[2].tell(RuntimeError("Wrong shape.")) is None
+    assert str(three[0].verdict("Connection reset")) == "Process 2: Wrong shape."
+
+
+def test_what_all_agreed_on_has_one_number(three):
+    told = three[0].tell(DataError("Process 1: damaged."))
+    assert str(told) == "Process 1: damaged."
+
+
+def test_an_alarm_needs_no_memory_for_a_thread(three, monkeypatch):
+    def refuse(_):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        three[1].tell(MemoryError())
     assert isinstance(three[0].verdict("Connection reset"), OutOfMemoryError)
 
 

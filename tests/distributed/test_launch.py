@@ -2,6 +2,7 @@ import os
 import signal
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from akgnn.distributed.launch import (
     joined,
     kill_stopped_siblings,
 )
-from akgnn.errors import FailedRunsError, InterruptedRunError, SettingsError
+from akgnn.errors import FailedRunsError, InterruptedRunError, OutOfMemoryError, SettingsError
 
 
 @pytest.fixture
@@ -76,6 +77,22 @@ def test_other_errors_stay_what_they_are(error):
     with pytest.raises(RuntimeError) as caught, joined(torch.device("cpu"), 10):
         raise error
     assert caught.value is error
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_process_without_memory_lets_go_of_what_did_not_fit():
+    class Large:
+        """Stands for a tensor."""
+
+    def work():
+        large = Large()
+        held.append(weakref.ref(large))
+        raise MemoryError
+
+    held = []
+    with pytest.raises(OutOfMemoryError), joined(torch.device("cpu"), 10):
+        work()
+    assert held[0]() is None
 
 
 @pytest.mark.usefixtures("alone")

@@ -71,9 +71,17 @@ class Alarm:
         self._listener = threading.Thread(target=lambda: self._listen(own), daemon=True)
         self._listener.start()
 
-    def tell(self, error: Exception) -> None:
-        """Tell the others of an error of this process, which they then raise too."""
-        self._raise_alarm(lambda store: described(error, self._rank))
+    def tell(self, error: Exception) -> AkgnnError | None:
+        """Tell the others of an error of this process, which they then raise too.
+
+        Returns:
+            What they raise, with the number of this process; None where they would not know what it
+            is.
+        """
+        words = described(error, self._rank if self._size > 1 else None)
+        self._raise_alarm(lambda store: words)
+        known = error_from(words)
+        return None if isinstance(known, FailedRunsError) else known
 
     def end(self) -> None:
         """All is well: let the threads go, and process 0, which has the store, as the last."""
@@ -162,5 +170,10 @@ def _within(seconds: float, do: Callable[[], object]) -> None:
             return
 
     thread = threading.Thread(target=begin, daemon=True)
-    thread.start()
-    thread.join(seconds)
+    try:
+        thread.start()
+    except RuntimeError:
+        # There is no memory for one, which may be what is to be told.
+        begin()
+    else:
+        thread.join(seconds)

@@ -120,8 +120,10 @@ def described(error: Exception, rank: int | None = None) -> bytes:
     if kind is None and isinstance(error, MemoryError):
         kind = OutOfMemoryError
     name = "" if kind is None else kind.__name__
-    whose = "" if rank is None else f"Process {rank}: "
-    return f"{name}:{whose}{' '.join(str(error).split()) or type(error).__name__}".encode()
+    text = " ".join(str(error).split()) or type(error).__name__
+    # What all agreed on says already whose it is.
+    is_said = rank is None or text.startswith(("Process ", "Processes "))
+    return f"{name}:{text if is_said else f'Process {rank}: {text}'}".encode()
 
 
 def error_from(words: bytes) -> AkgnnError:

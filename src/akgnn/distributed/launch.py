@@ -2,10 +2,12 @@
 
 import os
 import signal
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -13,7 +15,7 @@ from torch.distributed.rendezvous import rendezvous
 
 from akgnn.distributed.alarm import Alarm
 from akgnn.distributed.group import Group
-from akgnn.errors import AkgnnError, FailedRunsError, SettingsError
+from akgnn.errors import AkgnnError, FailedRunsError, OutOfMemoryError, SettingsError
 
 NO_SHARED_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
 """Set to 1, processes that torchrun starts anew do not look for those that died."""
@@ -69,19 +71,28 @@ def joined(device: torch.device, seconds: float) -> Iterator[Group]:
     if not is_worker():
         yield Group()
         return
-    check_restarts()
     alarm: Alarm | None = None
     try:
-        alarm, group = _join("nccl" if device.type == "cuda" else "gloo", seconds)
-        yield group
+        check_restarts()
+        timeout = timedelta(seconds=seconds)
+        store, rank, size = next(rendezvous("env://", timeout=timeout))
+        alarm = Alarm(store, rank, size)
+        backend = "nccl" if device.type == "cuda" else "gloo"
+        yield _connected(backend, store=store, rank=rank, world_size=size, timeout=timeout)
         alarm.end()
     except (AkgnnError, MemoryError, OSError, RuntimeError) as error:
         # Torchrun asks all to end when one has ended, but there is something to say yet.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if isinstance(error, AkgnnError) or not _is_of_others(error):
-            if alarm is not None:
-                alarm.tell(error)
-            raise
+            if alarm is None:
+                raise
+            if isinstance(error, MemoryError):
+                # What did not fit is in their variables, and a line needs memory too.
+                _clear_frames(error)
+            known = alarm.tell(error)
+            if known is None:
+                raise
+            raise known from error
         # Gloo's second sentence tells to read logs, of which there are none.
         cause = " ".join(str(error).split()).partition(". ")[0]
         if alarm is None:
@@ -95,12 +106,24 @@ def joined(device: torch.device, seconds: float) -> Iterator[Group]:
             dist.destroy_process_group()
 
 
-def _join(backend: str, seconds: float) -> tuple[Alarm, Group]:
-    timeout = timedelta(seconds=seconds)
-    store, rank, size = next(rendezvous("env://", timeout=timeout))
-    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
-    control = None if backend == "gloo" else dist.new_group(backend="gloo")
-    return Alarm(store, rank, size), Group(dist.group.WORLD, control)
+def _connected(backend: str, **meeting: Any) -> Group:
+    """Connect this process with all others that are at the store."""
+    try:
+        dist.init_process_group(backend, **meeting)
+        control = None if backend == "gloo" else dist.new_group(backend="gloo")
+    except RuntimeError as error:
+        # Of Gloo's threads, each of which wants a stack.
+        if "temporarily unavailable" not in str(error):
+            raise
+        raise OutOfMemoryError(f"There is no memory for another thread ({error}).") from error
+    return Group(dist.group.WORLD, control)
+
+
+def _clear_frames(error: BaseException | None) -> None:
+    """Let go of what an error, and those that it came from, hold in memory."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 def kill_stopped_siblings() -> None:

@@ -33,6 +33,8 @@ from akgnn.training.history import History
 from akgnn.training.result import FitResult
 from akgnn.training.state import Snapshot
 
+_LESS_MEMORY = "share the parts among more processes, or set `channels_at_once`"
+
 
 def train_parts(
     plan: RunPlan,
@@ -68,7 +70,7 @@ def train_parts(
     group.together(lambda: _check_parts(plan, parts, group))
     # Where one process goes on, all do: a host that came anew does not know that it did.
     resume = any(bool(each) for each in group.gather(torch.tensor([resume])))
-    with memory_errors_explained(plan, device), ExitStack() as locks:
+    with memory_errors_explained(plan, device, unsized=_LESS_MEMORY), ExitStack() as locks:
         rows = own_rows(parts, group, device)
         kept = KeptRun(plan, rows.data, folder, checkpoint_seconds, known=data_facts(parts.facts))
         group.together(lambda: kept.open(resume, locks))
