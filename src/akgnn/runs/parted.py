@@ -33,7 +33,7 @@ from akgnn.training.history import History
 from akgnn.training.result import FitResult
 from akgnn.training.state import Snapshot
 
-_LESS_MEMORY = "share the parts among more processes, or set `channels_at_once`"
+_LESS_MEMORY = "share the parts among more processes, or try `channels_at_once=16`"
 
 
 def train_parts(
