@@ -46,6 +46,10 @@ def test_parts_at_once_change_no_bit(parts, tmp_path):
         (["--parts", "{parts}", "--timeout", "0"], "--timeout must be above 0"),
         (["--parts", "{parts}", "--model", "gat"], "cannot be trained on parts"),
         (["--processes", "2"], "--processes needs --parts"),
+        (
+            ["--parts", "{parts}", "--set", "strategy=virtual-adversarial"],
+            "strategy virtual-adversarial is not to be had of parts",
+        ),
         (["--mesh", "2x2"], "--mesh needs --parts"),
         (["--parts", "{parts}", "--mesh", "2x2"], "--mesh 2x2 is for 4 processes, but there is 1"),
         (["--parts", "{parts}", *FOUR, "3x2"], "--mesh 3x2 is for 6 processes, but there are 4"),

@@ -49,3 +49,17 @@ def test_one_process_alone_raises_its_own_error():
     with pytest.raises(DataError) as caught:
         Group().agree_on(error)
     assert caught.value is error
+
+
+def test_what_fails_in_one_process_fails_in_all():
+    def work(group):
+        def do():
+            if group.rank == 2:
+                raise DataError("damaged")
+            return group.rank
+
+        with pytest.raises(DataError, match=r"^Process 2: damaged$"):
+            group.together(do)
+        return group.together(lambda: group.rank)
+
+    assert on_threads(3, work) == [0, 1, 2]

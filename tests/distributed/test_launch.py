@@ -1,9 +1,23 @@
+import os
+import signal
+import subprocess
+import sys
+import weakref
+from pathlib import Path
+
 import pytest
 import torch
 import torch.distributed as dist
 
-from akgnn.distributed.launch import NO_SHARED_STORE, check_restarts, environment_for, joined
-from akgnn.errors import FailedRunsError, InterruptedRunError, SettingsError
+from akgnn.distributed import launch
+from akgnn.distributed.launch import (
+    NO_SHARED_STORE,
+    check_restarts,
+    environment_for,
+    joined,
+    kill_stopped_siblings,
+)
+from akgnn.errors import FailedRunsError, InterruptedRunError, OutOfMemoryError, SettingsError
 
 
 @pytest.fixture
@@ -35,33 +49,74 @@ def test_what_the_user_set_stays(monkeypatch):
 
 
 @pytest.fixture
-def alone(monkeypatch, tmp_path):
+def alone(monkeypatch):
     """A process that torchrun started as the only one."""
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "1")
-    start = dist.init_process_group
-    store = f"file://{tmp_path}/store"
-    monkeypatch.setattr(
-        dist,
-        "init_process_group",
-        lambda backend, timeout: start(
-            backend, init_method=store, rank=0, world_size=1, timeout=timeout
-        ),
-    )
+    meeting = [(dist.HashStore(), 0, 1)]
+    monkeypatch.setattr(launch, "rendezvous", lambda url, timeout: iter(meeting))
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
 
 
-def test_the_loss_of_another_process_is_said_in_a_line(alone):
+@pytest.mark.usefixtures("alone")
+def test_the_loss_of_another_process_is_said_in_a_line():
     lost = "[pair.cc:537] Read error: Connection reset by peer. Check the logs."
     with (
-        pytest.raises(FailedRunsError, match=r"^Process 0 lost the others: .*reset by peer\. What"),
+        pytest.raises(FailedRunsError, match=r"^Processes lost .*reset by peer\. What [^\n]*$"),
         joined(torch.device("cpu"), 10),
     ):
         raise RuntimeError(lost)
     assert not dist.is_initialized()
 
 
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("error", [InterruptedRunError("Stopped."), RuntimeError("Wrong shape.")])
-def test_other_errors_stay_what_they_are(alone, error):
+def test_other_errors_stay_what_they_are(error):
     with pytest.raises(RuntimeError) as caught, joined(torch.device("cpu"), 10):
         raise error
     assert caught.value is error
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_process_without_memory_lets_go_of_what_did_not_fit():
+    class Large:
+        """Stands for a tensor."""
+
+    def work():
+        large = Large()
+        held.append(weakref.ref(large))
+        raise MemoryError
+
+    held = []
+    with pytest.raises(OutOfMemoryError), joined(torch.device("cpu"), 10):
+        work()
+    assert held[0]() is None
+
+
+@pytest.mark.usefixtures("alone")
+def test_who_finds_nobody_says_so(monkeypatch):
+    def nobody(url, timeout):
+        raise dist.DistNetworkError("The client socket has timed out")
+
+    monkeypatch.setattr(launch, "rendezvous", nobody)
+    with (
+        pytest.raises(FailedRunsError, match=r"^Process 0 did not find the others: The client"),
+        joined(torch.device("cpu"), 10),
+    ):
+        pass
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_a_sibling_that_stands_still_is_killed_and_no_other(monkeypatch):
+    # Their parent is this process, which stands for torchrun.
+    monkeypatch.setattr("os.getppid", os.getpid)
+    sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+    with subprocess.Popen(sleep) as stopped, subprocess.Popen(sleep) as running:
+        stopped.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, stopped.pid, os.WSTOPPED | os.WNOWAIT)
+        kill_stopped_siblings()
+        assert stopped.wait() == -signal.SIGKILL
+        assert running.poll() is None
+        running.kill()

@@ -8,7 +8,7 @@ from akgnn.distributed.folder import FolderParts, open_parts
 from akgnn.distributed.group import Group
 from akgnn.distributed.mesh import MeshShape
 from akgnn.distributed.write import write_parts
-from akgnn.errors import InterruptedRunError, RunFolderError, SettingsError
+from akgnn.errors import AkgnnError, InterruptedRunError, RunFolderError, SettingsError
 from akgnn.runs.folder import RunFolder
 from akgnn.runs.parted import check_same_settings, train_parts
 from akgnn.runs.plan import PARTS, RunPlan
@@ -142,6 +142,57 @@ def test_the_newest_state_of_all_hosts_is_taken(parts, tmp_path):
     # Eight of twelve epochs were there.
     assert len(seen) == 2 * 4
     assert weights(tmp_path / "host-0") == weights(tmp_path / "whole")
+
+
+def test_a_run_that_ended_on_one_host_ends_on_all(parts, tmp_path):
+    plan = plan_for(parts)
+    train_parts(plan, parts, RunFolder(tmp_path / "host-0"), Group(), CPU)
+    epochs = []
+
+    def work(group):
+        # The second process keeps no files, the third is of a host that had not written its own.
+        folder = None if group.rank == 1 else RunFolder(tmp_path / f"host-{group.rank}")
+        return train_parts(
+            plan, parts, folder, group, CPU, resume=True,
+            should_stop=lambda: epochs.append(1) or False,
+        )  # fmt: skip
+
+    runs = on_threads(3, work)
+    assert epochs == []
+    assert runs[0].result.scores == runs[1].result.scores == runs[2].result.scores
+    assert weights(tmp_path / "host-2") == weights(tmp_path / "host-0")
+    lines = [(tmp_path / f"host-{rank}" / "epochs.jsonl").read_text() for rank in (0, 2)]
+    assert lines[0] == lines[1]
+
+
+def test_a_run_that_failed_on_one_host_fails_on_all(parts, tmp_path):
+    plan = plan_for(parts)
+    folder = RunFolder(tmp_path / "host-0")
+    train_parts(plan, parts, folder, Group(), CPU)
+    folder.write({**folder.read(), "status": "failed", "error": "The loss is NaN."}, None)
+
+    def work(group):
+        folder = RunFolder(tmp_path / f"host-{group.rank}")
+        with pytest.raises(AkgnnError, match=r"The loss is NaN\."):
+            train_parts(plan, parts, folder, group, CPU, resume=True)
+        return True
+
+    assert on_threads(2, work) == [True] * 2
+
+
+def test_where_one_process_goes_on_all_do(parts, tmp_path):
+    plan = plan_for(parts)
+
+    def work(group, resume):
+        folder = RunFolder(tmp_path / f"host-{group.rank}")
+        return train_parts(plan, parts, folder, group, CPU, resume=resume)
+
+    on_threads(2, lambda group: work(group, False))
+    # The second host was started anew and does not know that it is not the first time.
+    runs = on_threads(2, lambda group: work(group, group.rank == 0))
+    assert runs[0].result.scores == runs[1].result.scores
+    with pytest.raises(RunFolderError, match="holds a run already"):
+        on_threads(2, lambda group: work(group, False))
 
 
 def test_processes_with_other_settings_are_refused_by_all(parts):

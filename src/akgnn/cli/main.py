@@ -33,6 +33,7 @@ from akgnn.errors import (
     OutOfMemoryError,
 )
 from akgnn.machine.openmp import spin_briefly
+from akgnn.machine.torch_log import errors_only
 from akgnn.version import __version__
 
 # Not the fault of what was asked for.
@@ -86,6 +87,7 @@ def _root(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; gives the exit status: 0, 1 (failed) or 2 (wrong use)."""
     spin_briefly()
+    errors_only()
     if not prepare_streams():
         complain("Standard output is closed; send it to a file, or to /dev/null.", "red")
         return 2

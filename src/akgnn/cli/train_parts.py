@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -45,18 +45,47 @@ def train_on_parts(
     as_json: bool,
 ) -> None:
     """Start the processes, with the words of this command, or be one of them."""
-    from akgnn.distributed.folder import open_parts
     from akgnn.distributed.launch import is_worker, num_workers
     from akgnn.distributed.mesh import shape_for
     from akgnn.runs.folder import RunFolder
-    from akgnn.runs.parted import check_plan
-    from akgnn.runs.plan import PARTS
 
     options.check_range("--processes", processes, 1, 10_000)
     if not timeout > 0:
         raise SettingsError(f"--timeout must be above 0, got {timeout:g}.")
     shape = shape_for(num_workers() or processes or 1, mesh)
-    # Processes check their own parts, once each.
+
+    def prepared() -> tuple[Any, Any]:
+        return _prepared(run, changes, config, folder, shape, at_once)
+
+    if not is_worker():
+        # Before processes are started, which takes a while.
+        prepared()
+        if out is not None and not resume:
+            RunFolder(out).check_free()
+        if processes is not None and processes > 1:
+            raise typer.Exit(_started(processes, words))
+    try:
+        _train(prepared, shape, at_once, timeout, device, out, resume, checkpoint_seconds, as_json)
+    except AkgnnError as error:
+        status = os.environ.get(_STATUS_FILE)
+        if status is None or isinstance(error, FailedRunsError):
+            raise
+        _say_status(Path(status), error)
+
+
+def _prepared(
+    run: dict[str, Any],
+    changes: dict[str, str],
+    config: Path | None,
+    folder: Path,
+    shape: Any,
+    at_once: int | None,
+) -> tuple[Any, Any]:
+    """The plan, and the parts, which processes then check, each its own."""
+    from akgnn.distributed.folder import open_parts
+    from akgnn.runs.parted import check_plan
+    from akgnn.runs.plan import PARTS
+
     parts = open_parts(folder, check=False)
     options.check_range("--parts-at-once", at_once, 1, parts.num_parts)
     plan = options.decide_plan(
@@ -64,21 +93,8 @@ def train_on_parts(
     )
     if plan.run.ensemble > 1:
         raise SettingsError("--parts trains one model; leave --ensemble out.")
-    # Before processes are started, which takes a while.
     check_plan(plan, parts, shape)
-    if out is not None and not resume and not is_worker():
-        RunFolder(out).check_free()
-    if processes is not None and processes > 1 and not is_worker():
-        raise typer.Exit(_started(processes, words))
-    try:
-        _train(
-            plan, parts, shape, at_once, timeout, device, out, resume, checkpoint_seconds, as_json
-        )
-    except AkgnnError as error:
-        status = os.environ.get(_STATUS_FILE)
-        if status is None or isinstance(error, FailedRunsError):
-            raise
-        _say_status(Path(status), error)
+    return plan, parts
 
 
 def _started(processes: int, words: Sequence[str]) -> int:
@@ -113,8 +129,7 @@ def _say_status(file: Path, error: AkgnnError) -> None:
 
 
 def _train(
-    plan: Any,
-    parts: Any,
+    prepared: Callable[[], tuple[Any, Any]],
     shape: Any,
     at_once: int | None,
     timeout: float,
@@ -131,7 +146,7 @@ def _train(
     from akgnn.runs.parted import train_parts
 
     place = choose_device(device)
-    if at_once in (None, parts.num_parts):
+    if at_once is None:
         # What is kept for later counts as taken, so not where memory is small.
         keep_freed_memory()
     kept = RunFolder(out) if out is not None and is_first_here() else None
@@ -139,6 +154,8 @@ def _train(
     resume = resume or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
     with joined(place, timeout) as group, ExitStack() as stack:
         stops = stack.enter_context(StopRequests())
+        # Hosts may have other folders: what is wrong with one all of them say.
+        plan, parts = group.together(prepared)
         shown: list[Callback] = []
         if group.rank == 0:
             shown.append(stack.enter_context(TrainingProgress(1, plan.preset.training)))

@@ -1,8 +1,8 @@
 """The processes that train together, and what they say to each other."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import cast
+from typing import TypeVar, cast
 
 import torch
 import torch.distributed as dist
@@ -20,6 +20,7 @@ from akgnn.errors import (
     SettingsError,
 )
 
+T = TypeVar("T")
 # What one process may have to tell the others, by its name.
 _ERRORS: tuple[type[AkgnnError], ...] = (
     CheckpointError, DataError, DivergedError, GraphError, OutOfMemoryError, RunFolderError,
@@ -109,15 +110,27 @@ class Group:
         Raises:
             AkgnnError: That of the first process that has one.
         """
-        texts = self.gather_bytes(b"" if error is None else _described(error))
-        first = next((rank for rank, text in enumerate(texts) if text), None)
+        texts = self.gather_bytes(b"" if error is None else described(error, self.rank))
+        first = next((text for text in texts if text), None)
         if first is None:
             return
         if self.size == 1 and error is not None:
             raise error
-        name, _, text = texts[first].decode().partition(":")
-        kind = {kind.__name__: kind for kind in _ERRORS}.get(name, FailedRunsError)
-        raise kind(f"Process {first}: {text}")
+        raise error_from(first)
+
+    def together(self, do: Callable[[], T]) -> T:
+        """Do something that may fail in one process: then all of them fail alike.
+
+        Inside, processes must not talk to each other: one that fails would not take part.
+        """
+        error: Exception | None = None
+        result: T | None = None
+        try:
+            result = do()
+        except (AkgnnError, MemoryError, RuntimeError, OSError) as problem:
+            error = problem
+        self.agree_on(error)
+        return cast(T, result)
 
     def exchange(
         self, out: Tensor, rows: Tensor, received: Sequence[int], sent: Sequence[int]
@@ -127,10 +140,19 @@ class Group:
         dist.all_to_all_single(out, rows, list(received), list(sent), group=self._group)
 
 
-def _described(error: Exception) -> bytes:
-    """An error for other processes: its kind, if they know it, and its line."""
+def described(error: Exception, rank: int | None = None) -> bytes:
+    """An error for other processes: its kind, if they know it, and its line with its rank."""
     kind = next((each for each in _ERRORS if isinstance(error, each)), None)
     if kind is None and isinstance(error, MemoryError):
         kind = OutOfMemoryError
     name = "" if kind is None else kind.__name__
-    return f"{name}:{' '.join(str(error).split()) or type(error).__name__}".encode()
+    text = " ".join(str(error).split()) or type(error).__name__
+    # What all agreed on says already whose it is.
+    is_said = rank is None or text.startswith(("Process ", "Processes "))
+    return f"{name}:{text if is_said else f'Process {rank}: {text}'}".encode()
+
+
+def error_from(words: bytes) -> AkgnnError:
+    """The error that another process described."""
+    name, _, text = words.decode().partition(":")
+    return {kind.__name__: kind for kind in _ERRORS}.get(name, FailedRunsError)(text)

@@ -1,15 +1,21 @@
 """Processes that torchrun starts: their environment, and how they join each other."""
 
 import os
+import signal
+import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed.rendezvous import rendezvous
 
+from akgnn.distributed.alarm import Alarm
 from akgnn.distributed.group import Group
-from akgnn.errors import AkgnnError, FailedRunsError, SettingsError
+from akgnn.errors import AkgnnError, FailedRunsError, OutOfMemoryError, SettingsError
 
 NO_SHARED_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
 """Set to 1, processes that torchrun starts anew do not look for those that died."""
@@ -64,34 +70,86 @@ def joined(device: torch.device, seconds: float) -> Iterator[Group]:
         seconds: How long to wait for another process before it counts as gone.
 
     Raises:
-        FailedRunsError: Another process is gone.
+        FailedRunsError: Another process is gone; its number is in the message.
+        AkgnnError: Another process has this error.
     """
     if not is_worker():
         yield Group()
         return
-    check_restarts()
-    backend = "nccl" if device.type == "cuda" else "gloo"
+    alarm: Alarm | None = None
     try:
-        dist.init_process_group(backend, timeout=timedelta(seconds=seconds))
-        control = None if backend == "gloo" else dist.new_group(backend="gloo")
-        yield Group(dist.group.WORLD, control, seconds)
-        # Who leaves early takes connections along that others still use.
-        dist.barrier(control)
-    except RuntimeError as error:
+        check_restarts()
+        timeout = timedelta(seconds=seconds)
+        store, rank, size = next(rendezvous("env://", timeout=timeout))
+        alarm = Alarm(store, rank, size)
+        backend = "nccl" if device.type == "cuda" else "gloo"
+        meeting = {"store": store, "rank": rank, "world_size": size, "timeout": timeout}
+        yield _connected(backend, seconds, **meeting)
+        alarm.end()
+    except (AkgnnError, MemoryError, OSError, RuntimeError) as error:
+        # Torchrun asks all to end when one has ended, but there is something to say yet.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if isinstance(error, AkgnnError) or not _is_of_others(error):
-            raise
+            if alarm is None:
+                raise
+            if isinstance(error, MemoryError):
+                # What did not fit is in their variables, and a line needs memory too.
+                _clear_frames(error)
+            known = alarm.tell(error)
+            if known is None:
+                raise
+            raise known from error
         # Gloo's second sentence tells to read logs, of which there are none.
         cause = " ".join(str(error).split()).partition(". ")[0]
-        raise FailedRunsError(
-            f"Process {os.environ['RANK']} lost the others: {cause}. What was kept stays; "
-            "`resume=True` goes on."
-        ) from error
+        if alarm is None:
+            raise FailedRunsError(
+                f"Process {os.environ['RANK']} did not find the others: {cause}."
+            ) from error
+        kill_stopped_siblings()
+        raise alarm.verdict(cause) from error
     finally:
         if dist.is_initialized():
             dist.destroy_process_group()
 
 
-def _is_of_others(error: RuntimeError) -> bool:
+def _connected(backend: str, seconds: float, **meeting: Any) -> Group:
+    """Connect this process with all others that are at the store."""
+    try:
+        dist.init_process_group(backend, **meeting)
+        timeout = meeting["timeout"]
+        control = None if backend == "gloo" else dist.new_group(backend="gloo", timeout=timeout)
+    except RuntimeError as error:
+        # Of Gloo's threads, each of which wants a stack.
+        if "temporarily unavailable" not in str(error):
+            raise
+        raise OutOfMemoryError(f"There is no memory for another thread ({error}).") from error
+    return Group(dist.group.WORLD, control, seconds)
+
+
+def _clear_frames(error: BaseException | None) -> None:
+    """Let go of what an error, and those that it came from, hold in memory."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
+
+
+def kill_stopped_siblings() -> None:
+    """End processes of the same torchrun that stand still (SIGSTOP).
+
+    The signal by which torchrun ends processes does not reach them, and it waits 30 seconds before
+    it sends another, whatever `--shutdown-timeout` says: `SubprocessContext._poll` calls `close`
+    without one.
+    """
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, parent = file.read_text().rpartition(")")[2].split()[:2]
+            if state == "T" and int(parent) == os.getppid():
+                os.kill(int(file.parent.name), signal.SIGKILL)
+
+
+def _is_of_others(error: Exception) -> bool:
     """Whether torch says that another process is gone, or does not answer."""
+    if not isinstance(error, RuntimeError):
+        return False
     words = ("gloo", "nccl", "monitoredbarrier", "connection", "timed out")
     return isinstance(error, dist.DistError) or any(word in str(error).lower() for word in words)

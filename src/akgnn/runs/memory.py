@@ -194,11 +194,14 @@ def check_memory(
 
 @contextmanager
 def memory_errors_explained(
-    plan: RunPlan, device: torch.device, sizes: Sizes | None = None
+    plan: RunPlan,
+    device: torch.device,
+    sizes: Sizes | None = None,
+    unsized: str = "the data do not fit into it",
 ) -> Iterator[None]:
     """Inside, running out of memory becomes an error that says what to change.
 
-    The sizes of the data are not known while they are being loaded.
+    The sizes of the data are not known while they are being loaded; then it says `unsized`.
     """
     try:
         yield
@@ -211,7 +214,7 @@ def memory_errors_explained(
             raise
         what = f"{device} ran out of memory{_asked_for(error)}"
         if sizes is None:
-            raise OutOfMemoryError(f"{what}: the data do not fit into it.") from error
+            raise OutOfMemoryError(f"{what}: {unsized}.") from error
         training = training_bytes(plan, sizes, device)
         if training is None:
             raise OutOfMemoryError(f"{what}. {_ELSEWHERE}") from error

@@ -4,10 +4,10 @@ Every process calls `train_parts`. The first of each host keeps states in its fo
 training goes on wherever the files of one host are left.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import Any
 
 import torch
 from safetensors.torch import load as load_tensors
@@ -21,13 +21,7 @@ from akgnn.distributed.folder import FolderParts
 from akgnn.distributed.group import Group
 from akgnn.distributed.mesh import Mesh, MeshShape, shape_for
 from akgnn.distributed.parts import PartsFacts
-from akgnn.distributed.trainer import (
-    OwnRows,
-    check_divisible,
-    check_enough_parts,
-    fit_parts,
-    own_rows,
-)
+from akgnn.distributed.trainer import check_divisible, check_enough_parts, fit_parts, own_rows
 from akgnn.errors import AkgnnError, DivergedError, SettingsError
 from akgnn.files import json_text, parse_json
 from akgnn.machine.provenance import run_versions
@@ -35,6 +29,7 @@ from akgnn.models.registry import find_model
 from akgnn.runs.facts import DataFacts
 from akgnn.runs.folder import RunFolder
 from akgnn.runs.keeping import KeptRun
+from akgnn.runs.memory import memory_errors_explained
 from akgnn.runs.plan import RunPlan
 from akgnn.runs.run import Run
 from akgnn.training.callbacks import Callback, Epoch
@@ -42,9 +37,9 @@ from akgnn.training.history import History
 from akgnn.training.result import FitResult
 from akgnn.training.state import Snapshot
 
-T = TypeVar("T")
-# Of a run that has ended; more than any that goes on has.
-_ENDED = 2**62
+# Those whose losses are sums over nodes that parts can be added up to.
+_STRATEGIES = ("supervised", "consistency")
+_LESS_MEMORY = "share the parts among more processes, or try `channels_at_once=16`"
 
 
 def train_parts(
@@ -85,14 +80,18 @@ def train_parts(
     shape = shape_for(group.size) if mesh is None else mesh
     check_plan(plan, parts, shape)
     processes = Mesh.of(group, shape)
-    rows = _together(group, lambda: _checked_rows(parts, processes, device, parts_at_once))
-    facts = data_facts(parts.facts)
-    kept = KeptRun(plan, rows.data, folder, checkpoint_seconds, known=facts)
-    with ExitStack() as locks:
-        _together(group, lambda: kept.open(resume, locks))
-        state = _newest(kept, group)
-        if kept.outcome is not None:
+    group.together(lambda: _check_parts(parts, processes.nodes))
+    # Where one process goes on, all do: a host that came anew does not know that it did.
+    resume = any(bool(each) for each in group.gather(torch.tensor([resume])))
+    with memory_errors_explained(plan, device, unsized=_LESS_MEMORY), ExitStack() as locks:
+        rows = own_rows(
+            parts, processes.nodes, device, channels=processes.channels, at_once=parts_at_once
+        )
+        kept = KeptRun(plan, rows.data, folder, checkpoint_seconds, known=data_facts(parts.facts))
+        group.together(lambda: kept.open(resume, locks))
+        if _has_ended(kept, group):
             return _outcome(kept)
+        state = _newest(kept, group)
         if state is not None:
             kept.snapshot = None
             kept.begin_at(state)
@@ -208,20 +207,50 @@ def check_plan(plan: RunPlan, parts: FolderParts, mesh: MeshShape) -> None:
         raise SettingsError(
             "Labels among the inputs are not to be had of parts; choose another preset."
         )
+    if plan.preset.strategy.name not in _STRATEGIES:
+        raise SettingsError(
+            f"The strategy {plan.preset.strategy.name} is not to be had of parts; "
+            f"{' and '.join(_STRATEGIES)} are."
+        )
 
 
-def _checked_rows(
-    parts: FolderParts, mesh: Mesh, device: torch.device, at_once: int | None
-) -> OwnRows:
-    for index in range(*spans_of(parts.num_parts, mesh.nodes.size)[mesh.nodes.rank]):
+def _check_parts(parts: FolderParts, nodes: Group) -> None:
+    """Look at the parts of this process, of those that share the nodes."""
+    for index in range(*spans_of(parts.num_parts, nodes.size)[nodes.rank]):
         parts.check(index)
-    return own_rows(parts, mesh.nodes, device, channels=mesh.channels, at_once=at_once)
+
+
+def _has_ended(kept: KeptRun, group: Group) -> bool:
+    """Whether the run has ended in the folder of any process; then it ends here alike.
+
+    One that is killed at the very end may leave one host with the result, another without.
+    """
+    outcome, payload = kept.outcome, b""
+    if isinstance(outcome, Run):
+        about = {"result": outcome.result.to_dict(), "history": outcome.result.history.to_dict()}
+        payload = _with_tensors(about, outcome.model.state_dict())
+    elif outcome is not None:
+        payload = _with_tensors({"error": str(outcome)}, {})
+    ended = next((each for each in group.gather_bytes(payload) if each), None)
+    if ended is None:
+        return False
+    if kept.outcome is None:
+        about, tensors = _without_tensors(ended)
+        if "error" in about:
+            kept.end(DivergedError(about["error"]))
+        else:
+            history = from_json(History, about["history"], "history")
+            if kept.lines is not None:
+                kept.lines.update(history)
+            kept.model.load_state_dict(tensors)
+            kept.end(FitResult.from_dict(about["result"], history))
+    return True
 
 
 def _newest(kept: KeptRun, group: Group) -> Snapshot | None:
     """The state to go on from: that of the most epochs that any process found in its folder."""
     own = kept.snapshot
-    epochs = _ENDED if kept.outcome is not None else 0 if own is None else len(own.history)
+    epochs = 0 if own is None else len(own.history)
     everyone = [int(each) for each in group.gather(torch.tensor([epochs]))]
     newest = max(range(group.size), key=lambda rank: (everyone[rank], -rank))
     if everyone[newest] == 0:
@@ -238,36 +267,28 @@ def _packed(snapshot: Snapshot) -> bytes:
         "best": snapshot.best_weights,
         "optimizer": snapshot.optimizer,
     }
-    tensors = {
-        f"{part}/{name}": tensor.detach().cpu().contiguous()
-        for part, all_ in parts.items()
-        for name, tensor in all_.items()
-    }
-    about = json_text({"history": snapshot.history.to_dict(), "seconds": snapshot.seconds})
-    text = about.encode()
-    return len(text).to_bytes(8, "little") + text + save_tensors(tensors)
+    tensors = {f"{part}/{name}": t for part, all_ in parts.items() for name, t in all_.items()}
+    about = {"history": snapshot.history.to_dict(), "seconds": snapshot.seconds}
+    return _with_tensors(about, tensors)
 
 
-def _unpacked(payload: bytes) -> Snapshot | None:
-    if not payload:
-        return None
-    end = 8 + int.from_bytes(payload[:8], "little")
-    about = parse_json(payload[8:end])
+def _unpacked(payload: bytes) -> Snapshot:
+    about, tensors = _without_tensors(payload)
     parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}}
-    for key, tensor in load_tensors(payload[end:]).items():
+    for key, tensor in tensors.items():
         part, _, name = key.partition("/")
         parts[part][name] = tensor
     history = from_json(History, about["history"], "history")
     return Snapshot(parts["model"], parts["best"], parts["optimizer"], history, about["seconds"])
 
 
-def _together(group: Group, do: Callable[[], T]) -> T:
-    """Do something that may fail in one process: then all of them fail alike."""
-    error: Exception | None = None
-    result: T | None = None
-    try:
-        result = do()
-    except (AkgnnError, MemoryError, RuntimeError, OSError) as problem:
-        error = problem
-    group.agree_on(error)
-    return cast(T, result)
+def _with_tensors(about: dict[str, Any], tensors: Mapping[str, Tensor]) -> bytes:
+    """What a process sends to the others: JSON, its length before it, and safetensors."""
+    text = json_text(about).encode()
+    blob = save_tensors({name: t.detach().cpu().contiguous() for name, t in tensors.items()})
+    return len(text).to_bytes(8, "little") + text + blob
+
+
+def _without_tensors(payload: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    end = 8 + int.from_bytes(payload[:8], "little")
+    return parse_json(payload[8:end]), load_tensors(payload[end:])
