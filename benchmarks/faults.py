@@ -84,7 +84,8 @@ def _disturbed(parts: Path, place: Path, asked: argparse.Namespace) -> list[Faul
     out, log = place / "disturbed", place / "log"
     torchrun = {
         "nproc-per-node": asked.processes,
-        "max-restarts": len(kinds) + 1,
+        # On a busy machine a start may outlast the time-out, and is tried again.
+        "max-restarts": 3 * len(kinds) + 5,
         "monitor-interval": 0.1,
         "rdzv-backend": "c10d",
         "rdzv-endpoint": "localhost:0",
