@@ -44,7 +44,7 @@ def measure(
     model = AKGNN(data.num_features, 64, data.num_classes, input_dropout=0.0, **network)
     model.to(device).train()
     optimizer = make_optimizer(model, TrainSettings())
-    losses, seconds = [], []
+    losses, seconds, evaluations = [], [], []
     for step in range(steps):
         if step == 1:
             reset_peak(device)
@@ -57,6 +57,11 @@ def measure(
         losses.append(loss.item())
         del loss
         seconds.append(time.perf_counter() - started)
+        model.eval()
+        with torch.no_grad():
+            loss_of(model, data, data.graph).item()
+        model.train()
+        evaluations.append(time.perf_counter() - started - seconds[-1])
     median = statistics.median(seconds[1:])
     return {
         "nodes": settings.num_nodes,
@@ -67,6 +72,7 @@ def measure(
         **network,
         "seconds to build": built,
         "seconds a step": seconds[1:],
+        "seconds an evaluation": evaluations[1:],
         "steps a minute": 60 / median,
         "nanoseconds an edge": 1e9 * median / data.graph.num_edges,
         "peak GiB": peak_bytes(device) / 2**30,
