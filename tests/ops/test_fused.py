@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 import torch
+from torch.utils.checkpoint import checkpoint
 
 pytest.importorskip("triton")
 
@@ -223,6 +224,24 @@ def test_a_second_backward_pass_is_refused_rather_than_wrong(readout):
     out.sum().backward(retain_graph=True)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         out.sum().backward()
+
+
+@pytest.mark.parametrize("readout", READOUTS)
+def test_a_chain_within_a_checkpoint_has_the_same_gradients(readout):
+    graph = random_graph(8).to(DEVICE)
+    inputs = [x.float().to(DEVICE) for x in inputs_for(graph, layers=2)]
+    grad = torch.randn_like(inputs[0])
+
+    def plain(h, a, w):
+        return chain(graph, h, a, w, "sym", readout=readout)
+
+    def checkpointed(h, a, w):
+        return checkpoint(plain, h, a, w, use_reentrant=False)
+
+    for one, other in zip(
+        gradients(checkpointed, inputs, grad), gradients(plain, inputs, grad), strict=True
+    ):
+        assert torch.equal(one, other)
 
 
 def test_only_what_learns_has_gradients():

@@ -115,7 +115,9 @@ class _ChainFunction(torch.autograd.Function):
         chain, layers, grad = ctx.chain, ctx.layers, grad.contiguous()
         last = len(layers)
         scale = chain.readout_scale(last)
-        kept = dict(zip(ctx.numbers, ctx.saved_tensors, strict=True)) if ctx.learns else {}
+        # Once: within a checkpoint they are computed again when they are asked for.
+        saved_tensors = dict(zip(ctx.numbers, ctx.saved_tensors, strict=True)) if ctx.learns else {}
+        kept = dict(saved_tensors)
         x = enter(
             grad, ctx.back, layers[-1], backward=True, mask=chain.mask(last - 1), factor=scale
         )
@@ -134,11 +136,7 @@ class _ChainFunction(torch.autograd.Function):
         # What was written over must not be read in a second backward pass.
         given_out = last if chain.readout == "last" else 0
         increment_version(
-            [
-                tensor
-                for number, tensor in zip(ctx.numbers, ctx.saved_tensors, strict=True)
-                if number not in (0, given_out)
-            ]
+            [tensor for number, tensor in saved_tensors.items() if number not in (0, given_out)]
         )
         sums = torch.stack(all_sums[::-1])
         sign = torch.stack([scalars.w.sign() for scalars in layers])
