@@ -199,7 +199,7 @@ def test_a_request_to_stop_several_says_how_to_go_on(tmp_path, capsys, monkeypat
         def should_stop(self):
             return True
 
-    monkeypatch.setattr("akgnn.cli.train.StopRequests", Impatient)
+    monkeypatch.setattr("akgnn.cli.train_runs.StopRequests", Impatient)
     out = tmp_path / "runs"
     assert main(["train", *TOY, "--seed", "2", "--seeds", "2", "--out", str(out)]) == 1
     error = capsys.readouterr().err

@@ -64,7 +64,7 @@ def train(
             given made undirected.
         model: Name of the model; `akgnn` if not given.
         preset: Name of its settings. If not given, `paper` on the paper's graphs and generated
-            ones; on others, and on one's own tables, what validation chooses from a few.
+            ones; on others, and on one's own tables, a few that validation compares: see `vote`.
         settings: Settings of the preset that are to be others, by name.
         seed: Seed of the initial weights and the dropout masks.
         ensemble: How many seeds, from `seed` on, are trained and vote as one model: its
