@@ -23,7 +23,7 @@ def test_every_plan_becomes_a_run():
 
 def test_the_seed_that_diverged_is_named():
     wild = RunPlan.make(PLAN.run, {"epochs": 3, "learning_rate": 1e30})
-    with pytest.raises(DivergedError, match="^Seed 0: "):
+    with pytest.raises(DivergedError, match=r"^Seed 0: "):
         trained([wild, wild.with_seed(1)])
 
 
