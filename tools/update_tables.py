@@ -174,7 +174,7 @@ def votes(graphs: Sequence[str]) -> str:
             ]
         )
     presets = [f"`{name}`" for name in lines[0]["presets"]]
-    heads = ["", "splits", "the default: a vote", "the best alone", *presets]
+    heads = ["method", "splits", "the default: a vote", "the best alone", *presets]
     heads += ["log loss, vote", "log loss, best alone"]
     return as_markdown([list(row) for row in zip(heads, *columns, strict=True)])
 

@@ -169,7 +169,7 @@ def test_directions_that_are_kept_ask_for_a_kernel_that_knows_them(run, changes,
     assert plan.preset.model.normalisation == form
     tried = [each for each in (*plan.open, *plan.mixed) if each.run.model == "akgnn"]
     assert all(each.preset.model.normalisation == form for each in tried)
-    assert len(tried) == (0 if "preset" in run else 7)
+    assert len(tried) == (0 if "preset" in run else 8)
 
 
 def test_a_file_or_a_model_may_decide_otherwise_about_directions(tmp_path):

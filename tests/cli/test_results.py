@@ -200,11 +200,24 @@ def test_a_choice_for_people(capsys):
     ]
 
 
+def test_a_vote_for_people(capsys):
+    print_choice(replace(choice(), weights=(0.3, 0.0, 0.7)), votes=True)
+    assert capsys.readouterr().out.splitlines() == [
+        "model          validation loss  validation %  epochs  seconds  vote",
+        "mlp (paper)             0.6000          79.0       5      0.5  30 %",
+        "gcn (paper)             failed             –       0      0.0",
+        "akgnn (paper)           0.5000          78.0       7      1.2  70 %",
+        f"Best alone: {choice().why}",
+        "",
+    ]
+
+
 def test_a_choice_in_one_object():
     shown = choice_object(choice())
     assert (shown["model"], shown["preset"], shown["score"]) == ("akgnn", "paper", "val_loss")
     assert [tried["model"] for tried in shown["tried"]] == ["mlp", "gcn", "akgnn"]
     assert shown["tried"][1]["error"] == "It diverged."
+    assert shown["votes"] == [{"model": "akgnn", "preset": "paper", "weight": 1.0}]
 
 
 def test_a_kernel_with_lambda_shows_it_alone():

@@ -30,7 +30,7 @@ def run(test=80.0, val=80.0, history=(10.0, 80.0), model=None):
     result = SimpleNamespace(
         test_accuracy=test, val_accuracy=val, history=SimpleNamespace(val_accuracy=list(history))
     )
-    return SimpleNamespace(result=result, plan=PLAN, model=model)
+    return SimpleNamespace(result=result, plan=PLAN, model=model, sees_links=True)
 
 
 def test_the_most_frequent_class_is_named_with_its_score():
@@ -85,7 +85,7 @@ def test_links_that_do_not_help_are_said_of_tables():
 def test_a_model_that_sees_no_links_is_not_asked_without_them():
     data = replace(DATA, tables=TableSettings())
     seen = run(model=lambda x, graph: pytest.fail("it was asked"))
-    seen.plan = RunPlan.make(RunSettings(preset="any-graph", model="mlp"))
+    seen.sees_links = False
     verdict = verdict_of([seen], data)
     assert math.isnan(verdict.val_without_links)
     assert verdict.notes == ()

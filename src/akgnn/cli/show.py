@@ -262,14 +262,14 @@ def choice_object(choice: "Choice") -> dict[str, Any]:
     }
 
 
-def print_choice(choice: "Choice", *, votes: bool) -> None:
+def print_choice(choice: "Choice", *, votes: bool = False) -> None:
     """Print what was tried, which was chosen or who votes, and why."""
-    weights = dict(zip(choice.tried, choice.weights, strict=True))
+    weights = dict(choice.voters)
 
     def part(each: "Tried") -> "str | Styled":
         if not votes:
             return Styled("chosen", "green") if each == choice.chosen else ""
-        return Styled(f"{100 * weights[each]:.0f} %", "green") if weights[each] else ""
+        return Styled(f"{100 * weights[each]:.0f} %", "green") if each in weights else ""
 
     rows = [
         [

@@ -103,14 +103,12 @@ def train(
             TRAINING, "Train so many seeds, from --seed on, that vote as one model.  [1]"
         ),
     ] = None,
-    vote: Annotated[
+    no_vote: Annotated[
         bool,
         options.option(
-            TRAINING,
-            "Where presets are tried, let them vote, or keep the best alone.",
-            "--vote/--no-vote",
+            TRAINING, "Of presets that are tried keep the best; else they vote.", "--no-vote"
         ),
-    ] = True,
+    ] = False,
     folds: Annotated[
         int | None,
         options.option(
@@ -253,7 +251,7 @@ def train(
     if not candidates and kept is None and folds is None:
         candidates = plan.candidates(data)
     # Of models that were asked for one is chosen, and seeds are those of one preset.
-    has_vote = vote and model != "auto" and several is None and plan.run.ensemble == 1
+    has_vote = not no_vote and model != "auto" and several is None and plan.run.ensemble == 1
     choice = None
     if len(candidates) > 1:
         has_vote = has_vote and may_vote(candidates)

@@ -128,7 +128,7 @@ def check_enough_parts(parts: Parts, processes: int) -> None:
     if processes > parts.num_parts:
         raise SettingsError(
             f"{parts.num_parts} parts are too few for {processes} processes that share the nodes; "
-            "take fewer, or cut the graph into more with `akgnn partition --parts`."
+            "take fewer, or cut the graph into more."
         )
 
 

@@ -71,7 +71,8 @@ class Choice:
         score: How they are compared.
         tried: Every plan.
         chosen: The best.
-        weights: The share of each in a vote of all, 0 where it would not vote.
+        weights: The share of each in a vote of all, 0 where it would not vote; none where the best
+            has it all.
     """
 
     score: Score
@@ -82,7 +83,8 @@ class Choice:
     @property
     def voters(self) -> list[tuple[Tried, float]]:
         """Those who vote with their shares, the largest in front."""
-        pairs = zip(self.tried, self.weights, strict=True)
+        weights = self.weights or [float(each is self.chosen) for each in self.tried]
+        pairs = zip(self.tried, weights, strict=True)
         return sorted((pair for pair in pairs if pair[1] > 0), key=lambda pair: -pair[1])
 
     @property
