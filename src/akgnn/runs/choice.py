@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+import torch
 from torch import Tensor
 
 from akgnn.data.node_data import NodeData
@@ -19,9 +20,9 @@ from akgnn.runs.plan import WITHOUT_EDGES, RunPlan
 from akgnn.runs.train import train_run
 from akgnn.runs.vote import Vote, vote_weights
 from akgnn.training.callbacks import Callback, Epoch
-from akgnn.training.fit import predict_logits
 from akgnn.training.score import Score
 from akgnn.training.state import Snapshot, Stopwatch, initial_values
+from akgnn.training.strategies.supervised import scores_at
 
 AUTO = "auto"
 """The name of the model where models are to be tried."""
@@ -215,7 +216,9 @@ def _try(
         return Tried(plan, error=str(error))
     fit, inputs = run.result, first.with_inputs(data)
     assert run.trained_model is not None, "a run without a folder has its model"
-    scores = predict_logits(run.trained_model.eval(), inputs)[inputs.split.val]
+    with torch.no_grad():
+        model, nodes = run.trained_model.eval(), inputs.split.val
+        scores = scores_at(model, inputs.x, inputs.graph, nodes)
     voice = fit.calibration.scaled(scores).log_softmax(1).cpu()
     return Tried(
         plan, score.value(fit), fit.val_accuracy, fit.epochs, fit.seconds, "", last.snapshot, voice
