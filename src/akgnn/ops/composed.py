@@ -42,10 +42,7 @@ def composed_step(
     The weights are those of in-neighbours and, if given, of out-neighbours: one number, or one for
     each of several equal groups of channels.
     """
-    by_channel = (spread(weight, h.size(-1)) for weight in (self_weight, *weights))
-    # Parts of the channels in which no weight changes.
-    groups = math.lcm(*(num_groups(weight) for weight in (self_weight, *weights)))
-    out: Tensor = _ComposedStep.apply(graph, h, form, groups, mask, *by_channel)
+    out: Tensor = _ComposedStep.apply(graph, h, form, mask, self_weight, *weights)
     return out
 
 
@@ -86,7 +83,8 @@ class _Kernel:
 
     Attributes:
         directions: The in-neighbours, and the out-neighbours where they count too.
-        inverse: 1 / c; 0 where c = 0, and for isolated nodes. One a group, not one per channel.
+        inverse: 1 / c; 0 where c = 0, and for isolated nodes. A column for each of the groups of
+            channels in which no weight changes.
         own: What a node keeps of itself, a / c; 1 where c = 0, and for isolated nodes.
         left: Scales the sum over neighbours.
         right: Scales a signal before it is summed; None for 1.
@@ -99,30 +97,27 @@ class _Kernel:
     right: Tensor | None
 
     @classmethod
-    def build(
-        cls, graph: Graph, h: Tensor, form: Normalisation, groups: int, *by_channel: Weight
-    ) -> "_Kernel":
+    def build(cls, graph: Graph, h: Tensor, form: Normalisation, *weights: Weight) -> "_Kernel":
         # Powers of degrees and sums over nodes need more digits than bfloat16 has.
         dtype = torch.float64 if h.dtype == torch.float64 else torch.float32
+        # Scalings are made once a group: of sixteen groups that is far less than of channels.
+        groups = math.lcm(*map(num_groups, weights))
 
         def of_group(weight: Weight) -> Weight:
-            # Scalings are made once a group: of sixteen groups that is far less than of channels.
-            if isinstance(weight, Tensor) and num_groups(weight) > 1:
-                weight = weight[..., :: h.size(-1) // groups]
+            if not isinstance(weight, Tensor):
+                return weight
             # A weight that is changed in place later must not change the backward pass.
-            if isinstance(weight, Tensor):
-                row = _row_of(weight.to(dtype, copy=True), h)
-                return row if row.dim() == 1 else row.unsqueeze(1)
-            return weight
+            row = _row_of(spread(weight, groups).to(dtype, copy=True), h)
+            return row if row.dim() == 1 else row.unsqueeze(1)
 
         def direction(graph: Graph, weight: Weight) -> _Direction:
             degree = graph.degree.to(dtype).unsqueeze(1)
             return _Direction(graph, graph.transpose, degree, of_group(weight))
 
-        a, *weights = by_channel
-        sides = (graph, graph.transpose) if len(weights) > 1 else (graph,)
+        a, *others = weights
+        sides = (graph, graph.transpose) if len(others) > 1 else (graph,)
         directions = tuple(
-            direction(side, weight) for side, weight in zip(sides, weights, strict=True)
+            direction(side, weight) for side, weight in zip(sides, others, strict=True)
         )
         a = of_group(a)
         c = a + reduce(torch.add, (direction.size for direction in directions))
@@ -202,8 +197,8 @@ class _Dots:
 
     Args:
         pairs: Pairs of signals x and y.
-        like: A scaling: where it has one column, so have all, and products are added up over the
-            channels once for all scalings.
+        like: A scaling, with a column for each group of channels. Products are added up over the
+            channels of a group once for all scalings.
     """
 
     def __init__(
@@ -211,34 +206,32 @@ class _Dots:
     ) -> None:
         self.division = division
         self.pairs = [(x.to(like.dtype), y.to(like.dtype)) for x, y in pairs]
-        self.is_column = like.size(-1) == 1
+        self.num_groups = like.size(-1)
 
     def weighted(self, scale: Tensor) -> Tensor:
-        """The sum over nodes of scale · Σ x · y: shape (1,), or (channels,) if scale has channels.
+        """The sum over nodes of scale · Σ x · y, a number a group.
 
         With several replicas, one such row each.
         """
         if self.division is not None:
-            products = (
-                scale * self.rows.unsqueeze(-1)
-                if self.is_column
-                else reduce(torch.add, ((scale * x).mul_(y) for x, y in self.pairs))
-            )
-            return sums_by_part(self.division, products)
-        if not self.is_column:
-            return reduce(torch.add, ((scale * x).mul_(y).sum(-2) for x, y in self.pairs))
-        if self.rows.dim() == 1:
-            return torch.dot(scale.view(-1), self.rows).view(1)
-        return (scale.squeeze(-1) * self.rows).sum(1, keepdim=True)
+            return sums_by_part(self.division, scale * self.by_group)
+        if self.num_groups == 1 and self.by_group.dim() == 2:
+            return torch.dot(scale.view(-1), self.by_group.view(-1)).view(1)
+        return (scale * self.by_group).sum(-2)
+
+    def total(self) -> Tensor:
+        """The sum over nodes, unweighted."""
+        return self.weighted(torch.ones_like(self.by_group))
 
     @cached_property
-    def rows(self) -> Tensor:
-        """Σ x · y for each node, over its channels."""
+    def by_group(self) -> Tensor:
+        """Σ x · y for each node, over the channels of each group."""
         shape, channels = self.pairs[0][0].shape[:-1], self.pairs[0][0].size(-1)
-        flat = [(x.reshape(-1, channels), y.reshape(-1, channels)) for x, y in self.pairs]
+        grouped = (shape.numel(), self.num_groups, channels // self.num_groups)
+        flat = [(x.reshape(grouped), y.reshape(grouped)) for x, y in self.pairs]
         if flat[0][0].device.type != "cpu":
-            products = [torch.einsum("nc,nc->n", *pair) for pair in flat]
-            return reduce(torch.add, products).view(shape)
+            products = [torch.einsum("ngc,ngc->ng", *pair) for pair in flat]
+            return reduce(torch.add, products).view(*shape, self.num_groups)
         rows = max(1, _BLOCK // max(1, channels))
         blocks = (zip(x.split(rows), y.split(rows), strict=True) for x, y in flat)
         sums = []
@@ -246,8 +239,8 @@ class _Dots:
             product = x * y
             for pair in others:
                 product.addcmul_(*pair)
-            sums.append(product.sum(1))
-        return torch.cat(sums).view(shape)
+            sums.append(product.sum(-1))
+        return torch.cat(sums).view(*shape, self.num_groups)
 
 
 class _ComposedStep(torch.autograd.Function):
@@ -269,15 +262,14 @@ class _ComposedStep(torch.autograd.Function):
         graph: Graph,
         h: Tensor,
         form: Normalisation,
-        groups: int,
         mask: Masking | None,
         *weights: Weight,
     ) -> Tensor:
-        kernel = _Kernel.build(graph, h, form, groups, *weights)
+        kernel = _Kernel.build(graph, h, form, *weights)
         out = kernel.add_own(kernel.sum_neighbours(h), h)
         out = out if mask is None else mask.dropped(out)
         ctx.kernel, ctx.form, ctx.mask, ctx.division = kernel, form, mask, current_division()
-        if any(ctx.needs_input_grad[5:]):
+        if any(ctx.needs_input_grad[4:]):
             learned = (x if isinstance(x, Tensor) else None for x in weights)
             ctx.save_for_backward(h, out, *learned)
         return out
@@ -286,43 +278,44 @@ class _ComposedStep(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         kernel: _Kernel = ctx.kernel
-        a_learns, *weights_learn = ctx.needs_input_grad[5:]
+        a_learns, *weights_learn = ctx.needs_input_grad[4:]
         received, grad = grad, grad if ctx.mask is None else ctx.mask.dropped(grad)
         neighbours = kernel.sum_neighbours(grad, transposed=True)
         if not (a_learns or any(weights_learn)):
             grad_h = kernel.add_own(neighbours, grad)
-            return None, grad_h, None, None, None, None, *(None for _ in neighbours)
+            return None, grad_h, None, None, None, *(None for _ in neighbours)
 
         h, out, a, *weights = ctx.saved_tensors
-        inverse = _by_channel(kernel.inverse, h)
-        ones = torch.ones_like(inverse)
+        inverse = kernel.inverse
         # Taken now: `add_own` overwrites the neighbours' parts.
-        dots = partial(_Dots, division=ctx.division)
+        dots = partial(_Dots, like=inverse, division=ctx.division)
         direct = [
-            dots([(h, part)], ones).weighted(ones) if learns else None
+            dots([(h, part)]).total() if learns else None
             for part, learns in zip(neighbours, weights_learn, strict=True)
         ]
         grad_h = kernel.add_own(neighbours, grad)
 
         is_row = ctx.form == "row"
-        through_c = dots([(out, received)] if is_row else [(out, received), (h, grad_h)], inverse)
+        through_c = dots([(out, received)] if is_row else [(out, received), (h, grad_h)])
 
         def t_over_c(scale: Tensor) -> Tensor:
             return through_c.weighted(scale) / (1 if is_row else 2)
 
         grad_a = None
         if a_learns:
-            direct_a = dots([(h, grad)], inverse).weighted(inverse)
+            direct_a = dots([(h, grad)]).weighted(inverse)
             grad_a = _fit(_total(direct_a - t_over_c(inverse), ctx.division), a)
         grads: list[Tensor | None] = []
         for direction, weight, own in zip(kernel.directions, weights, direct, strict=True):
             if own is None:
                 grads.append(None)
                 continue
-            sign = _row_of(weight.sign(), h)
+            assert isinstance(direction.weight, Tensor), "a number does not learn"
+            sign = direction.weight.sign()
+            sign = sign if sign.dim() == 1 else sign.squeeze(1)
             by_node = own - sign * t_over_c(direction.degree * inverse)
             grads.append(_fit(_total(by_node, ctx.division), weight))
-        return None, grad_h, None, None, None, grad_a, *grads
+        return None, grad_h, None, None, grad_a, *grads
 
 
 def _total(sums: Tensor, division: Division | None) -> Tensor:
@@ -331,9 +324,9 @@ def _total(sums: Tensor, division: Division | None) -> Tensor:
 
 
 def _fit(grad: Tensor, weight: Tensor) -> Tensor:
-    """Give a gradient the form of its weight: summed where one number serves all channels."""
+    """Give a gradient the form of its weight: summed where one number serves several groups."""
     if weight.numel() == 1:
         grad = grad.sum()
-    elif grad.dim() == 2 and weight.size(1) == 1:
-        grad = grad.sum(-1, keepdim=True)
+    else:
+        grad = grad.unflatten(-1, (num_groups(weight), -1)).sum(-1)
     return grad.reshape(weight.shape).to(weight.dtype)
