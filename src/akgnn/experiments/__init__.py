@@ -7,6 +7,6 @@ OTHERS = (
     "homophily", "kernels",
     "label-rate", "lambda-labels", "medium", "noise-edges", "noise-features", "patience",
     "public-code", "readouts", "scalars", "searched", "sensitivity-depth", "sensitivity-dropout",
-    "sensitivity-width",
+    "sensitivity-width", "small-graphs",
 )  # fmt: skip
 SPECS = (*PAPER, *OTHERS)
