@@ -20,6 +20,14 @@ MISFITS = (
     KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, AkgnnError,
 )  # fmt: skip
 """What can go wrong in picking foreign JSON apart."""
+_HINTS: dict[type, dict[str, Any]] = {}
+
+
+def hints_of(kind: type) -> dict[str, Any]:
+    """The types of a class's fields; worked out once, for there are many records."""
+    if kind not in _HINTS:
+        _HINTS[kind] = get_type_hints(kind)
+    return _HINTS[kind]
 
 
 @contextmanager
@@ -111,7 +119,7 @@ def _parsed(kind: Any, content: Any, where: str) -> Any:
     _checked(content, dict, "an object", where)
     if hasattr(kind, "from_dict"):
         return kind.from_dict(content)
-    hints = get_type_hints(kind)
+    hints = hints_of(kind)
     values = {}
     for item in fields(kind):
         if item.name in content:

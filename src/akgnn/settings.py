@@ -7,8 +7,9 @@ import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from types import NoneType, UnionType
-from typing import Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Self, TypeVar, get_args, get_origin
 
+from akgnn.codec import hints_of
 from akgnn.errors import SettingsError, UnknownNameError, did_you_mean
 
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
@@ -75,7 +76,7 @@ class Settings:
     """Base of all settings: every field is checked against its annotation and its range."""
 
     def __post_init__(self) -> None:
-        hints = get_type_hints(type(self))
+        hints = hints_of(type(self))
         for item in fields(self):
             value = _checked(item.name, getattr(self, item.name), hints[item.name])
             if value is not None and item.metadata:
@@ -102,7 +103,7 @@ class Settings:
         for name in values:
             if name not in self.names():
                 raise UnknownNameError("setting", name, self.names())
-        hints = get_type_hints(type(self))
+        hints = hints_of(type(self))
         parsed = {
             name: _parsed(name, value, hints[name]) if isinstance(value, str) else value
             for name, value in values.items()

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, get_type_hints
+from typing import Any
 
-from akgnn.codec import from_json
+from akgnn.codec import from_json, hints_of
 from akgnn.data.node_data import WITHOUT_TEST
 from akgnn.files import json_text, parse_json
 from akgnn.runs.facts import DataFacts
@@ -98,7 +98,7 @@ class Record:
             raise ValueError("it was not written by this version of akgnn")
         # Failed runs have no data, and old ones neither shares nor restarts.
         content = {"neighbour_share": [], "starts": [], **content, "data": content["data"] or None}
-        kinds = get_type_hints(cls)
+        kinds = hints_of(cls)
         values = {
             item.name: from_json(kinds[item.name], content[item.name], item.name)
             for item in fields(cls)

@@ -17,7 +17,7 @@ from akgnn.csr import CSR
 from akgnn.graph import Graph
 from akgnn.ops.divided import sums_by_part
 from akgnn.ops.dropout import Masking
-from akgnn.ops.inputs import Normalisation, Weight, num_groups, spread
+from akgnn.ops.inputs import Normalisation, Weight, num_groups
 from akgnn.ops.products import matmul, neighbour_product
 from akgnn.ops.rows import Division, current_division
 
@@ -107,7 +107,10 @@ class _Kernel:
             if not isinstance(weight, Tensor):
                 return weight
             # A weight that is changed in place later must not change the backward pass.
-            row = _row_of(spread(weight, groups).to(dtype, copy=True), h)
+            row = weight.to(dtype, copy=True)
+            if num_groups(weight) > 1:
+                row = row.repeat_interleave(groups // num_groups(weight), -1)
+            row = _row_of(row, h)
             return row if row.dim() == 1 else row.unsqueeze(1)
 
         def direction(graph: Graph, weight: Weight) -> _Direction:

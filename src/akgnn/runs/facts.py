@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, get_type_hints
+from typing import Any
 
-from akgnn.codec import from_json, to_json
+from akgnn.codec import from_json, hints_of, to_json
 from akgnn.data.node_data import NodeData
 from akgnn.data.tables.recipe import FeatureRecipe
 from akgnn.data.tables.settings import LINKS
@@ -53,7 +53,7 @@ class DataFacts:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "DataFacts":
         """What `to_dict` wrote, by this version or an earlier one."""
-        kinds = get_type_hints(cls)
+        kinds = hints_of(cls)
         values: dict[str, Any] = {
             name: from_json(kinds[name], content[name], name) for name in _RECORDED
         }
