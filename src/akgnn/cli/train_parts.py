@@ -141,14 +141,11 @@ def _train(
 ) -> None:
     """What each process does."""
     from akgnn.distributed.launch import is_first_here, joined
-    from akgnn.machine.device import choose_device, keep_freed_memory
+    from akgnn.machine.device import choose_device
     from akgnn.runs.folder import RunFolder
-    from akgnn.runs.parted import train_parts
+    from akgnn.runs.parted import keep_or_give_back, train_parts
 
     place = choose_device(device)
-    if at_once is None:
-        # What is kept for later counts as taken, so not where memory is small.
-        keep_freed_memory()
     kept = RunFolder(out) if out is not None and is_first_here() else None
     # Torchrun starts processes again after one of them died: they go on.
     resume = resume or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
@@ -156,6 +153,9 @@ def _train(
         stops = stack.enter_context(StopRequests())
         # Hosts may have other folders: what is wrong with one all of them say.
         plan, parts = group.together(prepared)
+        if at_once is None:
+            # Else memory is small, and what is kept for later counts as taken.
+            keep_or_give_back(plan, parts, shape)
         shown: list[Callback] = []
         if group.rank == 0:
             shown.append(stack.enter_context(TrainingProgress(1, plan.preset.training)))
