@@ -59,10 +59,13 @@ def train_on_parts(
 
     if not is_worker():
         # Before processes are started, which takes a while.
-        prepared()
+        plan, parts = prepared()
         if out is not None and not resume:
             RunFolder(out).check_free()
         if processes is not None and processes > 1:
+            if mesh is None:
+                chosen = _chosen(plan, parts, processes, device, out if resume else None)
+                words = [*words, "--mesh", chosen]
             raise typer.Exit(_started(processes, words))
     try:
         _train(prepared, shape, at_once, timeout, device, out, resume, checkpoint_seconds, as_json)
@@ -95,6 +98,21 @@ def _prepared(
         raise SettingsError("--parts trains one model; leave --ensemble out.")
     check_plan(plan, parts, shape)
     return plan, parts
+
+
+def _chosen(plan: Any, parts: Any, processes: int, device: str, resumed: Path | None) -> str:
+    """The mesh where none is named: that of the run that goes on, else the plan's choice."""
+    from akgnn.machine.device import choose_device
+    from akgnn.runs.folder import RunFolder
+    from akgnn.runs.mesh_choice import choose_mesh_for, kept_mesh
+
+    kept = None if resumed is None else kept_mesh(RunFolder(resumed), processes)
+    if kept is not None:
+        return str(kept)
+    shape, why = choose_mesh_for(plan, parts, processes, choose_device(device))
+    if why:
+        complain(why)
+    return str(shape)
 
 
 def _started(processes: int, words: Sequence[str]) -> int:

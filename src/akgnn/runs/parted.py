@@ -89,7 +89,14 @@ def train_parts(
         rows = own_rows(
             parts, processes.nodes, device, channels=processes.channels, at_once=parts_at_once
         )
-        kept = KeptRun(plan, rows.data, folder, checkpoint_seconds, known=data_facts(parts.facts))
+        kept = KeptRun(
+            plan,
+            rows.data,
+            folder,
+            checkpoint_seconds,
+            known=data_facts(parts.facts),
+            mesh=str(shape) if shape.size > 1 else None,
+        )
         group.together(lambda: kept.open(resume, locks))
         if _has_ended(kept, group):
             return _outcome(kept)
