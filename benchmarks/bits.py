@@ -65,7 +65,7 @@ def main() -> int:
         parser.error(f"unknown case {min(unknown)}; choose from {', '.join(CASES)}")
     changes = [word for change in asked.changes for word in ("--set", change)]
     first = asked.threads[0]
-    ways = [(("--processes", str(n)), first) for n in asked.processes]
+    ways = [(("--processes", str(n), "--mesh", f"{n}x1"), first) for n in asked.processes]
     ways += [(("--parts-at-once", str(n)), first) for n in asked.at_once]
     ways += [((), number) for number in asked.threads[1:]]
     is_same = True
@@ -107,7 +107,7 @@ def _is_same(
         epochs = (out / "epochs.jsonl").read_bytes().count(b"\n")
         way = " ".join(words) or f"{threads} threads"
         print(
-            f"{name:12} {way:20} {epochs:5} epochs {seconds:7.1f} s  {'  '.join(digests)}",
+            f"{name:12} {way:26} {epochs:5} epochs {seconds:7.1f} s  {'  '.join(digests)}",
             flush=True,
         )
     return len(bits) == 1

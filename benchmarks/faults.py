@@ -158,7 +158,8 @@ def _resumed(parts: Path, place: Path) -> list[Fault]:
     words = [*AKGNN, *words_of(parts, epochs), "--out", str(out)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     for processes, until in ((4, 60), (3, 120), (2, 180), (1, epochs)):
-        command = [*words, "--processes", str(processes), *(["--resume"] if faults else [])]
+        mesh = ["--processes", str(processes), "--mesh", f"{processes}x1"]
+        command = [*words, *mesh, *(["--resume"] if faults else [])]
         start = time.monotonic()
         with subprocess.Popen(
             command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from akgnn.cli.main import main
+from akgnn.distributed.mesh import MeshShape
 
 FOUR = ["--processes", "4", "--mesh"]
 FEW = ["--set", "epochs=4", "--set", "hidden_channels=8"]
@@ -34,6 +35,26 @@ def test_parts_at_once_change_no_bit(parts, tmp_path):
         assert main(["train", "--parts", str(parts), *words, *FEW]) == 0
     for file in ("weights.safetensors", "epochs.jsonl"):
         assert len({run.joinpath(file).read_bytes() for run in runs.values()}) == 1
+
+
+def test_processes_without_a_mesh_take_the_plans_and_then_that_of_the_run(
+    parts, tmp_path, capsys, monkeypatch
+):
+    started = []
+
+    def run_as(processes, words):
+        started.append((processes, words[-2:]))
+        return 0
+
+    monkeypatch.setattr("akgnn.cli.train_parts._started", run_as)
+    words = ["train", "--parts", str(parts), "--out", str(tmp_path / "run"), *FEW]
+    assert main([*words, "--processes", "2"]) == 0
+    assert started == [(2, ["--mesh", "1x2"])]
+    assert "Mesh 1x2, chosen by the plan" in capsys.readouterr().err
+    monkeypatch.setattr("akgnn.runs.mesh_choice.kept_mesh", lambda *_: MeshShape(2, 1))
+    assert main([*words, "--processes", "2", "--resume"]) == 0
+    assert started[1] == (2, ["--mesh", "2x1"])
+    assert "chosen" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -80,9 +80,32 @@ def test_bytes_and_memory_follow_the_formula():
     assert share.bytes_received(num_layers=5, channels=64) == 5 * (30 + 20) * 64 * 4
     with_evaluation = share.bytes_received(num_layers=5, channels=64, forward=2)
     assert with_evaluation == 5 * (30 + 20 + 30) * 64 * 4
-    signals = (5 + 6) * 100 * 64 * 4
-    expected = 4 * 1000 + 8 * 100 + 5000 + signals + 2 * 30 * 64 * 4
-    assert share.memory(num_layers=5, channels=64).total == expected
+    memory = share.memory(num_layers=5, channels=64)
+    assert memory.graph == 4 * 1000 + 24 * 100
+    assert memory.features == 5000
+    # One a layer and five, scalings of each layer, and own rows that are gathered.
+    assert memory.signals == 100 * ((5 + 5) * 64 * 4 + 5 * 3 * 4 + 64 * 4)
+    # What arrives and what is sent, and who asks for what.
+    assert memory.halo == 30 * (2 * 64 * 4 + 16)
+    assert memory.total == sum((memory.graph, memory.features, memory.signals, memory.halo))
+
+
+def test_rows_of_a_large_graph_are_gathered_32_channels_at_a_time():
+    small, large = (
+        Share(2, nodes, 0, 0, halo=30, transpose_halo=30).memory(num_layers=5, channels=64)
+        for nodes in (2**16, 2**16 + 1)
+    )
+    assert small.halo == 30 * (2 * 64 * 4 + 16)
+    assert large.halo == 30 * (2 * 32 * 4 + 16)
+    assert large.signals < small.signals
+
+
+def test_signals_of_bfloat16_are_those_of_the_fused_operations():
+    share = Share(2, 100, 1000, 5000, halo=30, transpose_halo=20)
+    memory = share.memory(num_layers=5, channels=64, number_bytes=2)
+    assert memory.graph == 4 * 1000 + 8 * 100
+    assert memory.signals == (5 + 6) * 100 * 64 * 2
+    assert memory.halo == 2 * 30 * 64 * 2
 
 
 @pytest.mark.parametrize("num_parts", [1, 2, 3, 63, 64, 65, 79])

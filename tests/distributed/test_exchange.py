@@ -72,3 +72,28 @@ def test_rows_of_a_few_parts_at_a_time_are_those_of_all():
         assert len(list(divided.row_blocks())) == blocks
         assert (divided.num_nodes, divided.num_edges) == (8, sum(len(part[1]) for part in parts))
         assert torch.equal(neighbour_product(divided, h, left, right), expected)
+
+
+def test_a_large_graph_is_multiplied_a_few_rows_at_a_time_in_one_place(monkeypatch):
+    generator = torch.Generator().manual_seed(3)
+    rows = [torch.randperm(8, generator=generator)[: 8 - row] for row in range(8)]
+    rowptr = torch.tensor([0, *map(len, rows)]).cumsum(0)
+    part = (rowptr, torch.cat(rows), torch.rand(int(rowptr[-1]), generator=generator))
+
+    def graph(transpose=None):
+        halo = Halo([part[1]], [0, 8], Group())
+        facts = {"mean_degree": 1.0, "has_negative_weights": False}
+        return DividedGraph([part], halo, torch.ones(8), transpose=transpose, **facts)
+
+    h = torch.randn(8, 5, generator=generator)
+    expected = neighbour_product(graph(), h)
+    monkeypatch.setattr("akgnn.distributed.exchange._SMALL_GRAPH", 0)
+    monkeypatch.setattr("akgnn.distributed.exchange._CHANNELS_AT_ONCE", 2)
+    monkeypatch.setattr("akgnn.distributed.exchange._ROWS_AT_ONCE", 3)
+    large = graph(transpose=graph())
+    assert [matrix.shape for _, matrix in large.row_blocks()] == [(3, 8), (3, 8), (2, 8)]
+    assert large.num_edges == len(part[1])
+    assert torch.equal(neighbour_product(large, h), expected)
+    first = [columns.data_ptr() for _, columns in large.gathered(h, None)]
+    assert {*first} == {columns.data_ptr() for _, columns in large.transpose.gathered(h, None)}
+    assert len({*first}) == 1

@@ -5,7 +5,11 @@ import sys
 import pytest
 
 from akgnn.machine import device as allocator
-from akgnn.machine.device import give_back_freed_memory, keep_freed_memory
+from akgnn.machine.device import (
+    give_back_freed_memory,
+    give_back_signals,
+    keep_freed_memory,
+)
 
 FAULTS = """
 import resource, torch
@@ -49,6 +53,7 @@ def test_elsewhere_nothing_happens(monkeypatch):
     monkeypatch.setattr(allocator.ctypes, "CDLL", lambda name: 1 / 0)
     keep_freed_memory()
     give_back_freed_memory()
+    give_back_signals()
 
 
 KEPT = """
@@ -70,3 +75,29 @@ def test_what_was_kept_can_be_given_back():
     done = subprocess.run([sys.executable, "-c", KEPT], capture_output=True, text=True, check=True)
     kept, left = map(int, done.stdout.split())
     assert left < 2**26 < 2**28 <= kept + 2**20
+
+
+HELD = """
+import torch
+from akgnn.machine.device import LARGE_SIGNAL, give_back_signals, keep_freed_memory
+from akgnn.machine.memory import held_bytes
+
+{call}
+before, pinned = held_bytes("cpu"), []
+for _ in range(16):
+    signal = torch.ones(LARGE_SIGNAL)
+    pinned.append(torch.ones(2000))
+    del signal
+print((held_bytes("cpu") - before) // LARGE_SIGNAL)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc is Linux's")
+def test_large_signals_go_back_to_the_system_as_soon_as_they_are_freed():
+    def held(call: str) -> int:
+        words = [sys.executable, "-c", HELD.format(call=call)]
+        return int(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+
+    # A signal of float32 is four times the bytes.
+    assert held("give_back_signals()") == 0
+    assert held("keep_freed_memory()") >= 4

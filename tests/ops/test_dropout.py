@@ -13,6 +13,7 @@ from akgnn.errors import SettingsError
 from akgnn.hashing import finalise_, signed
 from akgnn.ops import dropout as module
 from akgnn.ops.dropout import (
+    Masking,
     Noise,
     dropout,
     dropout_entries,
@@ -70,6 +71,24 @@ def test_many_blocks_equal_one_hash():
     nodes = torch.cat([torch.arange(7), torch.arange(29_900, 30_000)])
     out = dropout(torch.ones(30_000, 9), 0.6, KEY)[nodes]
     assert np.array_equal((out != 0).numpy(), mask_reference(nodes, 9, 0.6, KEY))
+
+
+@pytest.mark.parametrize("shape", [(50, 7), (70_000, 5)])
+def test_in_place_is_the_same(shape):
+    h, masking = torch.randn(shape), Masking.here(0.4, KEY)
+    expected = masking.dropped(h)
+    assert masking.drop_(h) is h
+    assert torch.equal(h, expected)
+
+
+def test_positions_of_many_parts_are_not_kept(monkeypatch):
+    monkeypatch.setattr(module, "_MOST_WORDS_KEPT", 30)
+    h, few, many = torch.ones(10, 4), torch.arange(10), torch.arange(10)
+    masking = Masking.here(0.5, KEY)
+    kept = [masking.of_part(h, ids, of=of) for ids, of in ((few, 30), (many, 31))]
+    assert torch.equal(*kept)
+    assert few in module._KEPT_ROWS
+    assert many not in module._KEPT_ROWS
 
 
 def test_positions_too_many_to_keep_give_the_same_mask(monkeypatch):

@@ -1,3 +1,4 @@
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from akgnn.distributed.mesh import MeshShape
 from akgnn.distributed.write import write_parts
 from akgnn.errors import AkgnnError, InterruptedRunError, RunFolderError, SettingsError
 from akgnn.runs.folder import RunFolder
-from akgnn.runs.parted import check_same_settings, train_parts
+from akgnn.runs.parted import check_same_settings, keep_or_give_back, train_parts
 from akgnn.runs.plan import PARTS, RunPlan
 from akgnn.runs.run import load_run
 from threads_group import on_threads
@@ -233,3 +234,14 @@ def test_a_model_that_cannot_be_divided_is_refused(parts):
     plan = RunPlan.decide({"dataset": f"{PARTS}{parts.path}", "model": "gat"})
     with pytest.raises(SettingsError, match="cannot be trained on parts"):
         train_parts(plan, parts, None, Group(), CPU)
+
+
+@pytest.mark.parametrize(("mesh", "is_kept"), [("1x1", False), ("2x1", True), ("1x2", True)])
+def test_memory_of_large_signals_is_not_kept(parts, mesh, is_kept, monkeypatch):
+    called = []
+    for name in ("keep_freed_memory", "give_back_signals"):
+        monkeypatch.setattr(f"akgnn.runs.parted.{name}", partial(called.append, name))
+    # 200 nodes with 8 channels.
+    monkeypatch.setattr("akgnn.runs.parted.LARGE_SIGNAL", 200 * 8 * 4)
+    keep_or_give_back(plan_for(parts), parts, MeshShape.parse(mesh))
+    assert called == ["keep_freed_memory" if is_kept else "give_back_signals"]

@@ -162,7 +162,7 @@ def train(
         options.option(
             TRAINING,
             "How --processes share the work: groups of nodes x slices of channels, such as 2x2.  "
-            "[nodes alone]",
+            "[what `akgnn plan` chooses]",
             metavar="NODESxCHANNELS",
         ),
     ] = None,

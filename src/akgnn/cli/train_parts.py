@@ -59,10 +59,13 @@ def train_on_parts(
 
     if not is_worker():
         # Before processes are started, which takes a while.
-        prepared()
+        plan, parts = prepared()
         if out is not None and not resume:
             RunFolder(out).check_free()
         if processes is not None and processes > 1:
+            if mesh is None:
+                chosen = _chosen(plan, parts, processes, device, out if resume else None)
+                words = [*words, "--mesh", chosen]
             raise typer.Exit(_started(processes, words))
     try:
         _train(prepared, shape, at_once, timeout, device, out, resume, checkpoint_seconds, as_json)
@@ -95,6 +98,21 @@ def _prepared(
         raise SettingsError("--parts trains one model; leave --ensemble out.")
     check_plan(plan, parts, shape)
     return plan, parts
+
+
+def _chosen(plan: Any, parts: Any, processes: int, device: str, resumed: Path | None) -> str:
+    """The mesh where none is named: that of the run that goes on, else the plan's choice."""
+    from akgnn.machine.device import choose_device
+    from akgnn.runs.folder import RunFolder
+    from akgnn.runs.mesh_choice import choose_mesh_for, kept_mesh
+
+    kept = None if resumed is None else kept_mesh(RunFolder(resumed), processes)
+    if kept is not None:
+        return str(kept)
+    shape, why = choose_mesh_for(plan, parts, processes, choose_device(device))
+    if why:
+        complain(why)
+    return str(shape)
 
 
 def _started(processes: int, words: Sequence[str]) -> int:
@@ -141,14 +159,11 @@ def _train(
 ) -> None:
     """What each process does."""
     from akgnn.distributed.launch import is_first_here, joined
-    from akgnn.machine.device import choose_device, keep_freed_memory
+    from akgnn.machine.device import choose_device
     from akgnn.runs.folder import RunFolder
-    from akgnn.runs.parted import train_parts
+    from akgnn.runs.parted import keep_or_give_back, train_parts
 
     place = choose_device(device)
-    if at_once is None:
-        # What is kept for later counts as taken, so not where memory is small.
-        keep_freed_memory()
     kept = RunFolder(out) if out is not None and is_first_here() else None
     # Torchrun starts processes again after one of them died: they go on.
     resume = resume or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
@@ -156,6 +171,9 @@ def _train(
         stops = stack.enter_context(StopRequests())
         # Hosts may have other folders: what is wrong with one all of them say.
         plan, parts = group.together(prepared)
+        if at_once is None:
+            # Else memory is small, and what is kept for later counts as taken.
+            keep_or_give_back(plan, parts, shape)
         shown: list[Callback] = []
         if group.rank == 0:
             shown.append(stack.enter_context(TrainingProgress(1, plan.preset.training)))

@@ -10,15 +10,26 @@ import torch
 from torch import Tensor
 
 from akgnn.distributed.division import spans_of
+from akgnn.distributed.exchange import channels_at_once
 from akgnn.distributed.parts import Part
 from akgnn.hashing import signed
 
-_FLOAT, _INDEX, _ROWPTR = 4, 4, 8
-# Signals that a step holds at its peak beside one a layer: without dropout 4.3, as
-# `akgnn.machine.memory.peak_of_tensors` counts them; 6 with masks, one of which is made at a time.
-_MORE_SIGNALS = 6
-# What arrives is kept beside what was kept of the exchange before.
-_HALO_BUFFERS = 2
+_FLOAT, _INDEX, _LONG = 4, 4, 8
+# Signals that a step holds at its peak, in the backward pass of a layer, beside one a layer: what
+# enters the layers, and the transform's before dropout; the gradients of the readout, of the layer
+# and that behind its mask, and the product. Of the last layer the first two are one, but the
+# result of that layer is there still.
+_MORE_SIGNALS = 5
+# Numbers a node that every layer keeps for its backward pass: its scalings c⁻¹, a c⁻¹ and c^(-½).
+_SCALINGS = 3
+# Beside the entries: where rows begin and degrees, 4 bytes each; original ids and classes, 8 each.
+_NODE = 2 * _INDEX + 2 * _LONG
+# A row of the halo: its id here, and its number where it is sent from.
+_HALO_IDS = 2 * _LONG
+# Signals of bfloat16 go through the fused operations of a GPU, which keep no scalings and gather
+# nothing in one process. This many of them beside one a layer, 8 bytes a node of the graph, and
+# two places for the halo, are supposed.
+_FUSED_SIGNALS, _FUSED_NODE, _FUSED_HALOS = 6, 8, 2
 MOST_PROCESSES = 64
 """For more processes halos are not counted: there is a bit of a word for each."""
 
@@ -82,12 +93,23 @@ class Share:
 
     def memory(self, *, num_layers: int, channels: int, number_bytes: int = _FLOAT) -> Memory:
         """Bytes that a step takes beside the interpreter, where so many channels are at once."""
-        row = channels * number_bytes
+        row, halo = channels * number_bytes, max(self.halo, self.transpose_halo)
+        if number_bytes < _FLOAT:
+            return Memory(
+                graph=_INDEX * self.edges + _FUSED_NODE * self.nodes,
+                features=self.feature_bytes,
+                signals=(num_layers + _FUSED_SIGNALS) * self.nodes * row,
+                halo=_FUSED_HALOS * halo * row,
+            )
+        # Own rows and those of the halo lie in one place, a few channels at a time; rows that
+        # others ask for, about as many, are put together before they are sent.
+        place = channels_at_once(self.nodes * self.processes, channels) * number_bytes
+        node = (num_layers + _MORE_SIGNALS) * row + num_layers * _SCALINGS * _FLOAT + place
         return Memory(
-            graph=_INDEX * self.edges + _ROWPTR * self.nodes,
+            graph=_INDEX * self.edges + _NODE * self.nodes,
             features=self.feature_bytes,
-            signals=(num_layers + _MORE_SIGNALS) * self.nodes * row,
-            halo=_HALO_BUFFERS * max(self.halo, self.transpose_halo) * row,
+            signals=node * self.nodes,
+            halo=(2 * place + _HALO_IDS) * halo,
         )
 
 

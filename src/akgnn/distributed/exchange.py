@@ -15,6 +15,13 @@ _BLOCK = 2**21
 # Of a graph with more nodes so many channels are gathered at a time: the rows of others take half
 # of the memory or less, and the product as long as with all.
 _SMALL_GRAPH, _CHANNELS_AT_ONCE = 2**17, 32
+# And so many rows are multiplied at a time: what is made of them until it is scaled stays small.
+_ROWS_AT_ONCE = 2**15
+
+
+def channels_at_once(num_nodes: int, channels: int) -> int:
+    """How many channels of a signal are gathered at a time, in a graph of so many nodes."""
+    return channels if num_nodes <= _SMALL_GRAPH else min(channels, _CHANNELS_AT_ONCE)
 
 
 class Halo:
@@ -114,8 +121,16 @@ class DividedGraph(Graph):
             ]
             for group in groups
         ]
+        if halo.num_nodes > _SMALL_GRAPH:
+            blocks = [
+                piece
+                for group in blocks
+                for piece in ([[p] for p in _pieces(*group)] if len(group) == 1 else [group])
+            ]
         object.__setattr__(self, "_blocks", blocks)
         object.__setattr__(self, "halo", halo)
+        # The transposed graph takes turns with this one.
+        object.__setattr__(self, "_places", [] if transpose is None else transpose._places)
         # What a graph would find out by itself is known of the whole.
         self.__dict__.update(
             degree=degree,
@@ -129,6 +144,7 @@ class DividedGraph(Graph):
 
     halo: Halo
     _blocks: list[list[CSR]]
+    _places: list[Tensor]
 
     @property
     def num_nodes(self) -> int:
@@ -160,12 +176,9 @@ class DividedGraph(Graph):
 
     def gathered(self, h: Tensor, scale: Tensor | None) -> Iterator[tuple[slice, Tensor]]:
         """Own rows of a signal, scaled, and below them those of the halo; some channels a time."""
-        width = h.size(-1)
-        if self.halo.num_nodes > _SMALL_GRAPH:
-            width = min(width, _CHANNELS_AT_ONCE)
+        width = channels_at_once(self.halo.num_nodes, h.size(-1))
         rows = self.halo.num_columns
-        # One place for all: the last channels would else lie beside those that come now.
-        place = h.new_empty(rows * width)
+        place = self._place_for(h, rows * width)
         for part in range(0, h.size(-1), width):
             channels = slice(part, min(part + width, h.size(-1)))
             out = place[: rows * (channels.stop - part)].view(rows, -1)
@@ -175,10 +188,32 @@ class DividedGraph(Graph):
             self.halo.join(h[:, channels], own, out)
             yield channels, out
 
+    def _place_for(self, h: Tensor, size: int) -> Tensor:
+        """So many numbers like those of `h`: one place for all signals, one after the other.
+
+        It stays for the next product: the system would have to fill a new one with zeros.
+        """
+        places = self._places
+        if not places or places[0].dtype != h.dtype or len(places[0]) < size:
+            # Let go of it before there is a larger one.
+            places.clear()
+            places.append(h.new_empty(size))
+        return places[0]
+
 
 def _matrix(rowptr: Tensor, col: Tensor, value: Tensor | None, columns: int) -> CSR:
     shape = (len(rowptr) - 1, columns)
     return CSR(Pattern(rowptr, col, shape, copy=False, ascending=False), value)
+
+
+def _pieces(matrix: CSR) -> Iterator[CSR]:
+    """A few rows of a matrix at a time, with the entries where they are."""
+    rowptr, col, value = matrix.pattern.rowptr, matrix.pattern.col, matrix.value
+    for first in range(0, matrix.shape[0], _ROWS_AT_ONCE):
+        own = rowptr[first : first + _ROWS_AT_ONCE + 1]
+        entries = slice(int(own[0]), int(own[-1]))
+        own_value = None if value is None else value[entries]
+        yield _matrix(own - own[0], col[entries], own_value, matrix.shape[1])
 
 
 def _joined(group: Sequence[CSR]) -> CSR:

@@ -11,6 +11,7 @@ from math import ceil, log2
 
 from akgnn.distributed.costs import Memory, Share
 from akgnn.distributed.division import branches_of, spans_of
+from akgnn.distributed.exchange import channels_at_once
 from akgnn.distributed.hardware import Hardware
 from akgnn.distributed.mesh import MeshShape
 from akgnn.distributed.workload import Workload
@@ -354,7 +355,9 @@ def _seconds(
     along_nodes, all_over = hardware.bandwidth(mesh.nodes), hardware.bandwidth(mesh.size)
     number = _MEETING * ceil(log2(mesh.size))
     if mesh.nodes > 1:
-        exchanges = passes * layers * turns
+        # Of a large graph a few channels at a time.
+        portions = ceil(width / channels_at_once(work.num_nodes, width))
+        exchanges = passes * layers * turns * portions
         number += exchanges + (_MESSAGES + layers * turns) * ceil(log2(mesh.nodes))
     if mesh.channels > 1:
         number += _MESSAGES_OF_SLICES * ceil(log2(mesh.channels))

@@ -12,8 +12,10 @@ from akgnn.errors import DeviceError
 _MEMORY, _GROUP, _GROUPS = Path("/proc/meminfo"), Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 # From glibc's malloc.h: above how much freed memory at the end of the heap is given back, and how
 # many blocks are mapped by themselves, to be given back as soon as they are freed.
-_TRIM_THRESHOLD, _MMAP_MAX = -1, -4
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4
 _MOST_KEPT = 2**31 - 1
+LARGE_SIGNAL = 2**23
+"""Bytes from which on a signal is worth giving back as soon as it is freed."""
 
 
 def choose_device(name: str) -> torch.device:
@@ -62,6 +64,19 @@ def keep_freed_memory() -> None:
     if library is not None:
         library.mallopt(_TRIM_THRESHOLD, _MOST_KEPT)
         library.mallopt(_MMAP_MAX, 0)
+
+
+def give_back_signals() -> None:
+    """Let this process give back signals of large graphs as soon as they are freed.
+
+    What `keep_freed_memory` keeps of them is in pieces, between which small blocks lie, and new
+    signals do not fit: on a graph of a million nodes that took twice the memory of all signals.
+    """
+    library = _glibc()
+    if library is not None:
+        library.mallopt(_MMAP_THRESHOLD, LARGE_SIGNAL)
+        # Smaller blocks are kept, as many as a few signals.
+        library.mallopt(_TRIM_THRESHOLD, 4 * LARGE_SIGNAL)
 
 
 def give_back_freed_memory() -> None:

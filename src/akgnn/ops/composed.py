@@ -270,7 +270,7 @@ class _ComposedStep(torch.autograd.Function):
     ) -> Tensor:
         kernel = _Kernel.build(graph, h, form, *weights)
         out = kernel.add_own(kernel.sum_neighbours(h), h)
-        out = out if mask is None else mask.dropped(out)
+        out = out if mask is None else mask.drop_(out)
         ctx.kernel, ctx.form, ctx.mask, ctx.division = kernel, form, mask, current_division()
         if any(ctx.needs_input_grad[4:]):
             learned = (x if isinstance(x, Tensor) else None for x in weights)

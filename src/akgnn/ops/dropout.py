@@ -22,7 +22,7 @@ even as T; masks of other keys are set apart by the multiplier.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
@@ -123,7 +123,7 @@ def dropout(h: Tensor, rate: float, key: Key, node_ids: Tensor | None = None) ->
         raise SettingsError(f"{replicas} replicas need as many keys, got {keys}.")
     masking = Masking.here(rate, key, node_ids)
     if isinstance(h, PartRows):
-        return h.then(masking.of_part)
+        return h.then(partial(masking.of_part, of=h.size(0)))
     out: Tensor = _Dropout.apply(h, masking)
     return out
 
@@ -153,9 +153,13 @@ class Masking:
         """What the mask leaves of a signal, scaled up; no gradient."""
         return _drop(h, self.rate, self.key, self.node_ids, self.window)
 
-    def of_part(self, x: Tensor, ids: Tensor) -> Tensor:
-        """The same for some of the rows alone."""
-        return _drop(x, self.rate, self.key, ids, self.window)
+    def drop_(self, h: Tensor) -> Tensor:
+        """The same in place, for a signal that nothing else needs."""
+        return _drop(h, self.rate, self.key, self.node_ids, self.window, out=h)
+
+    def of_part(self, x: Tensor, ids: Tensor, of: int) -> Tensor:
+        """The same for some of the rows alone, `of` so many."""
+        return _drop(x, self.rate, self.key, ids, self.window, of=of)
 
 
 def dropout_entries(x: CSR, rate: float, key: Key, node_ids: Tensor | None = None) -> Tensor:
@@ -227,25 +231,39 @@ class _Dropout(torch.autograd.Function):
 
 
 def _drop(
-    h: Tensor, rate: float, key: Key, node_ids: Tensor | None, window: Window | None
+    h: Tensor,
+    rate: float,
+    key: Key,
+    node_ids: Tensor | None,
+    window: Window | None,
+    *,
+    out: Tensor | None = None,
+    of: int | None = None,
 ) -> Tensor:
-    """Drop block by block, so that words and masks never leave the cache; on a GPU in one pass."""
-    if node_ids is None and is_fused(h):
+    """Drop block by block, so that words and masks never leave the cache; on a GPU in one pass.
+
+    The result is in `out` if it is given; it may be `h`. The rows are some `of` so many.
+    """
+    if node_ids is None and out is None and is_fused(h):
         from akgnn.ops.launch import Mask, enter
 
         whole = h if h.dim() == 3 else h.unsqueeze(0)
         return enter(whole.contiguous(), mask=Mask.of(key, rate, h, window)).view_as(h)
     threshold, scale = _threshold(rate)
-    out = torch.empty_like(h, memory_format=torch.contiguous_format)
+    is_in_place = out is h
+    out = torch.empty_like(h, memory_format=torch.contiguous_format) if out is None else out
     zero = h.new_zeros(())
     signal, result = (t if t.dim() == 3 else t.unsqueeze(0) for t in (h, out))
     keys = _keys(key, h.device, 2)
-    for rows, positions in signal_blocks(h, node_ids, window):
+    for rows, positions in signal_blocks(h, node_ids, window, of):
         for replicas, *pair in keys:
             lanes = _keyed(positions, *pair).view(torch.int16)[..., : h.size(-1)]
-            mask = torch.ge(lanes, threshold, out=result[replicas, rows])
+            target = result[replicas, rows]
+            mask = torch.ge(
+                lanes, threshold, out=torch.empty_like(target) if is_in_place else target
+            )
             # Mask, signal and scale in one pass.
-            torch.addcmul(zero, mask, signal[replicas, rows], value=scale, out=mask)
+            torch.addcmul(zero, mask, signal[replicas, rows], value=scale, out=target)
     return out
 
 
@@ -289,14 +307,17 @@ def _threshold(rate: float) -> tuple[int, float]:
 
 
 def signal_blocks(
-    h: Tensor, node_ids: Tensor | None, window: Window | None = None
+    h: Tensor, node_ids: Tensor | None, window: Window | None = None, of: int | None = None
 ) -> Iterator[tuple[slice, Tensor]]:
-    """Blocks of rows, each with its positions T: one word for four channels."""
+    """Blocks of rows, each with its positions T: one word for four channels.
+
+    Where the rows are some `of` more, those of all of them count as kept.
+    """
     rows, groups = h.size(-2), -(-h.size(-1) // _LANES)
     at_once = max(1, _WORDS_AT_ONCE // groups) if h.device.type == "cpu" else rows
     first, width = (0, h.size(-1)) if window is None else window
     whole = None
-    if window is None and rows * groups <= _MOST_WORDS_KEPT:
+    if window is None and (of or rows) * groups <= _MOST_WORDS_KEPT:
         whole = (
             _positions_of_shape(rows, groups, h.device)
             if node_ids is None

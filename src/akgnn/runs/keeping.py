@@ -60,7 +60,8 @@ class KeptRun:
 
     Its state is kept every so many `seconds`; `snapshot` is the state to resume, if any, and
     `outcome` what the run came to, once that is known. Of data in parts, `known` has the facts. Of
-    models that vote, `votes` has their plans and shares; `plan` is that of the first.
+    models that vote, `votes` has their plans and shares; `plan` is that of the first. `mesh` says
+    how several processes share the work, so that the run can go on in the same way.
     """
 
     plan: RunPlan
@@ -71,6 +72,7 @@ class KeptRun:
     outcome: Outcome | None = None
     known: DataFacts | None = None
     votes: tuple[Vote, ...] = ()
+    mesh: str | None = None
 
     def __post_init__(self) -> None:
         self.facts = DataFacts.of(self.data) if self.known is None else self.known
@@ -83,11 +85,13 @@ class KeptRun:
         """What `run.json` says whatever comes of the run."""
         settings = self.plan.to_dict()
         votes = {"votes": [vote.to_dict() for vote in self.votes]} if self.votes else {}
+        mesh = {} if self.mesh is None else {"mesh": self.mesh}
         return {
             "settings": settings,
             "data": self.facts.to_dict(),
             "versions": versions(),
             **votes,
+            **mesh,
         }
 
     def open(self, resume: bool, locks: ExitStack) -> None:

@@ -24,6 +24,7 @@ from akgnn.distributed.parts import PartsFacts
 from akgnn.distributed.trainer import check_divisible, check_enough_parts, fit_parts, own_rows
 from akgnn.errors import AkgnnError, DivergedError, SettingsError
 from akgnn.files import json_text, parse_json
+from akgnn.machine.device import LARGE_SIGNAL, give_back_signals, keep_freed_memory
 from akgnn.machine.provenance import run_versions
 from akgnn.models.registry import find_model
 from akgnn.runs.facts import DataFacts
@@ -39,6 +40,7 @@ from akgnn.training.state import Snapshot
 
 # Those whose losses are sums over nodes that parts can be added up to.
 _STRATEGIES = ("supervised", "consistency")
+_FLOAT = 4
 _LESS_MEMORY = "share the parts among more processes, or try `channels_at_once=16`"
 
 
@@ -87,7 +89,14 @@ def train_parts(
         rows = own_rows(
             parts, processes.nodes, device, channels=processes.channels, at_once=parts_at_once
         )
-        kept = KeptRun(plan, rows.data, folder, checkpoint_seconds, known=data_facts(parts.facts))
+        kept = KeptRun(
+            plan,
+            rows.data,
+            folder,
+            checkpoint_seconds,
+            known=data_facts(parts.facts),
+            mesh=str(shape) if shape.size > 1 else None,
+        )
         group.together(lambda: kept.open(resume, locks))
         if _has_ended(kept, group):
             return _outcome(kept)
@@ -177,6 +186,16 @@ def check_same_settings(
                     f"Process {rank} was started with another {name} than process 0: "
                     f"{other.get(name)} and {first.get(name)}."
                 )
+
+
+def keep_or_give_back(plan: RunPlan, parts: FolderParts, mesh: MeshShape) -> None:
+    """Let this process keep the memory that an epoch frees, unless its signals are large."""
+    channels: int = getattr(plan.preset.model, "hidden_channels", 1)
+    numbers = (parts.facts.num_nodes // mesh.nodes) * (channels // mesh.channels)
+    if numbers * _FLOAT < LARGE_SIGNAL:
+        keep_freed_memory()
+    else:
+        give_back_signals()
 
 
 def data_facts(facts: PartsFacts) -> DataFacts:
