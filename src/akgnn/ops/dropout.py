@@ -52,7 +52,7 @@ _MOST_WORDS_KEPT, _MOST_SHAPES_KEPT = 2**21, 8
 _KEPT_ENTRIES: WeakKeyDictionary[Pattern, tuple[Tensor | None, tuple[Tensor, Tensor]]] = (
     WeakKeyDictionary()
 )
-# By the numbers of channels, as long as the ids of the rows.
+# By the groups of channels, as long as the ids of the rows.
 _KEPT_ROWS = WeakTensorKeyDictionary()
 
 
@@ -316,33 +316,36 @@ def signal_blocks(
     rows, groups = h.size(-2), -(-h.size(-1) // _LANES)
     at_once = max(1, _WORDS_AT_ONCE // groups) if h.device.type == "cpu" else rows
     first, width = (0, h.size(-1)) if window is None else window
+    lanes = (groups, first // _LANES, -(-width // _LANES))
     whole = None
-    if window is None and (of or rows) * groups <= _MOST_WORDS_KEPT:
+    if (of or rows) * lanes[2] <= _MOST_WORDS_KEPT:
         whole = (
-            _positions_of_shape(rows, groups, h.device)
+            _positions_of_shape(rows, *lanes, h.device)
             if node_ids is None
-            else _positions_of_ids(node_ids, groups)
+            else _positions_of_ids(node_ids, *lanes)
         )
     for start in range(0, rows, at_once):
         block = slice(start, min(start + at_once, rows))
         if whole is None:
             nodes = torch.arange(block.start, block.stop, device=h.device)
             nodes = nodes if node_ids is None else node_ids[block].long()
-            yield block, _positions(nodes, groups, first // _LANES, -(-width // _LANES))
+            yield block, _positions(nodes, *lanes)
         else:
             yield block, whole[block]
 
 
 @lru_cache(maxsize=_MOST_SHAPES_KEPT)
-def _positions_of_shape(rows: int, groups: int, device: torch.device) -> Tensor:
-    return _positions(torch.arange(rows, device=device), groups, 0, groups)
+def _positions_of_shape(
+    rows: int, groups: int, first: int, of: int, device: torch.device
+) -> Tensor:
+    return _positions(torch.arange(rows, device=device), groups, first, of)
 
 
-def _positions_of_ids(node_ids: Tensor, groups: int) -> Tensor:
-    kept: dict[int, Tensor] = _KEPT_ROWS.setdefault(node_ids, {})
-    if groups not in kept:
-        kept[groups] = _positions(node_ids.long(), groups, 0, groups)
-    return kept[groups]
+def _positions_of_ids(node_ids: Tensor, groups: int, first: int, of: int) -> Tensor:
+    kept: dict[tuple[int, int, int], Tensor] = _KEPT_ROWS.setdefault(node_ids, {})
+    if (groups, first, of) not in kept:
+        kept[groups, first, of] = _positions(node_ids.long(), groups, first, of)
+    return kept[groups, first, of]
 
 
 def _positions(nodes: Tensor, groups: int, first: int, of: int) -> Tensor:
