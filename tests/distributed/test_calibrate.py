@@ -57,7 +57,7 @@ def test_graphs_are_neither_too_small_nor_too_large(monkeypatch):
 def test_messages_are_timed_between_processes_and_the_slowest_counts(monkeypatch):
     monkeypatch.setattr(calibrate, "_step", told)
     # A message of one row takes 1 ms, one of 8,000 rows a second more.
-    monkeypatch.setattr(calibrate, "_quickest", lambda do: 1e-3 + (do.args[2] - 1) / 7999)
+    monkeypatch.setattr(calibrate, "_seconds", lambda do: [1e-3 + (do.args[2] - 1) / 7999])
     made = on_threads(2, lambda group: measure(group, CPU, link=4e6))
     assert made[0] == made[1]
     assert made[0].latency == pytest.approx(1e-3)

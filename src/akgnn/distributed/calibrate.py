@@ -1,8 +1,8 @@
 """Two small measurements that tell what hardware can do: steps on generated graphs, and messages.
 
 Every process takes the same steps at the same time, since processes of one machine share its
-memory, each for itself. Then all send each other rows. The quickest of several tries counts: the
-others were disturbed.
+memory, each for itself; the quickest of several tries counts, since the others were disturbed. Then
+all send each other rows.
 """
 
 import os
@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -182,9 +183,10 @@ def _step(each: _Try, device: torch.device) -> float:
 
 def _messages(group: Group, device: torch.device) -> tuple[float, float]:
     """Seconds of a message whatever its size, and bytes a second that a process receives."""
+    # A link that goes one way at a time now and then goes both: what it mostly does counts.
     few, many = (
-        _slowest(group, [_quickest(partial(_send, group, device, rows))])[0]
-        for rows in (_SMALL, _LARGE)
+        _slowest(group, [typical(_seconds(partial(_send, group, device, rows)))])[0]
+        for rows, typical in ((_SMALL, min), (_LARGE, median))
     )
     received = (_LARGE - _SMALL) * 64 * _FLOAT * (group.size - 1)
     # Where something else disturbed the few, they may seem to take as long.
@@ -200,13 +202,14 @@ def _send(group: Group, device: torch.device, rows: int) -> None:
         torch.cuda.synchronize(device)
 
 
-def _quickest(do: Callable[[], None]) -> float:
+def _seconds(do: Callable[[], None]) -> list[float]:
+    """What each of several tries takes."""
     seconds = []
     for _ in range(_TIMES):
         start = time.perf_counter()
         do()
         seconds.append(time.perf_counter() - start)
-    return min(seconds)
+    return seconds
 
 
 def _slowest(group: Group, seconds: Sequence[float]) -> list[float]:
