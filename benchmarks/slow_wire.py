@@ -1,6 +1,7 @@
 """Predict the time of a step over a slow wire, then run it.
 
     sudo python benchmarks/slow_wire.py [--rates 200 1000] [--meshes 2x1 1x2] [--graphs cora pubmed]
+        [--record results/slow-wire.jsonl]
 
 Two network namespaces stand for two machines, with one process each, and a link between them that
 `tc` limits to some Mbit/s. For each rate and graph both processes measure as `akgnn plan --measure`
@@ -38,6 +39,7 @@ from akgnn.distributed.launch import NO_SHARED_STORE, joined
 from akgnn.distributed.mesh import MeshShape
 from akgnn.distributed.workload import cut_already
 from akgnn.machine.device import keep_freed_memory
+from akgnn.machine.provenance import run_versions
 from akgnn.runs.parted import train_parts
 from akgnn.runs.plan import PARTS
 from akgnn.training.callbacks import Callback, Epoch
@@ -63,6 +65,7 @@ def main() -> int:
     parser.add_argument("--graphs", nargs="+", choices=GRAPHS, default=list(GRAPHS))
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--cut", default="order")
+    parser.add_argument("--record", type=Path)
     asked = parser.parse_args()
     problem = what_is_missing()
     if problem:
@@ -71,6 +74,7 @@ def main() -> int:
     # So that what is ended from outside cleans up too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     rows = []
+    commit = run_versions().get("commit")
     with TemporaryDirectory() as folder, namespaces():
         place = Path(folder)
         for name in asked.graphs:
@@ -85,8 +89,7 @@ def main() -> int:
             words = ["--worker", str(rate), str(asked.epochs), ",".join(asked.meshes), *folders]
             for line in on_both(words).splitlines():
                 if line.startswith("{"):
-                    print(line, flush=True)
-                    rows.append({"rate": rate, **json.loads(line)})
+                    rows.append({"rate": rate, **json.loads(line), "commit": commit})
     print("| link, Mbit/s | graph | mesh | predicted, ms | taken, ms | off | chosen | fastest |")
     print("| --: | --- | --- | --: | --: | --: | --- | --- |")
     for row in rows:
@@ -95,6 +98,9 @@ def main() -> int:
             f"| {row['rate']} | {row['graph']} | {row['mesh']} | {1e3 * row['told']:.0f} | "
             f"{1e3 * row['taken']:.0f} | {100 * row['off']:+.0f} % | {marks} |"
         )
+    if asked.record is not None:
+        with asked.record.open("a") as file:
+            file.writelines(f"{json.dumps(row)}\n" for row in rows)
     is_met = all(abs(row["off"]) <= BAR and row["chosen"] == row["fastest"] for row in rows)
     return 0 if is_met else 1
 
