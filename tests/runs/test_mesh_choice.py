@@ -40,9 +40,20 @@ def test_the_plan_chooses_and_says_why(parts):
     assert why.endswith("--mesh 4x1 has the bits of one process.")
 
 
+def test_nodes_alone_are_taken_where_slices_are_hardly_faster(parts, monkeypatch):
+    nodes, *_, sliced = forecasts(cut_already(parts), 4, CPU_CORE)
+    near = nodes.seconds.total / sliced.seconds.total
+    for share, wanted in ((0.99, MeshShape(1, 4)), (1.01, MeshShape(4, 1))):
+        monkeypatch.setattr("akgnn.runs.mesh_choice._NEAR", share * near)
+        mesh, why = choose_mesh_for(plan_for(parts), parts, 4, CPU)
+        assert mesh == wanted
+        assert ("has the bits of one process" in why) == (wanted.channels > 1)
+
+
 def test_slices_that_do_not_fit_into_memory_are_not_chosen(parts, monkeypatch):
     # Few channels and layers: slices have all features and the whole graph each.
     few = {"hidden_channels": "16", "num_layers": "1"}
+    monkeypatch.setattr("akgnn.runs.mesh_choice._NEAR", 1.0)
     work = cut_already(parts, num_layers=1, channels=16)
     *_, sliced = forecasts(work, 4, replace(CPU_CORE, memory=None))
     room = min(each.memory.total for each in forecasts(work, 4, CPU_CORE))

@@ -17,14 +17,18 @@ from akgnn.models.adaptive_network import AKGNNSettings
 from akgnn.runs.folder import RunFolder
 from akgnn.runs.plan import RunPlan
 
+# What the plan may be wrong by.
+_NEAR = 1.2
+
 
 def choose_mesh_for(
     plan: RunPlan, parts: FolderParts, processes: int, device: torch.device
 ) -> tuple[MeshShape, str]:
     """The mesh on which a step is fastest, by the figures of known hardware, and why.
 
-    The choice is between meshes whose halos were counted when the graph was cut, which those of 2,
-    4, 8 … processes are. Otherwise, and where channels cannot be cut, processes share the nodes.
+    Nodes alone are taken unless another is faster by more than a fifth. The choice is between
+    meshes whose halos were counted when the graph was cut, which those of 2, 4, 8 … processes are.
+    Otherwise, and where channels cannot be cut, processes share the nodes.
 
     Args:
         plan: What is trained.
@@ -50,7 +54,7 @@ def choose_mesh_for(
         return nodes, ""
     # Without further settings, if any does.
     at_once = [each for each in choices if each.fits and _is_at_once(each)]
-    chosen = best(at_once or choices)
+    chosen = _clearly_best(at_once or choices)
     other = min((c for c in choices if c is not chosen), key=lambda each: each.seconds.total)
     text = (
         f"Mesh {chosen.mesh}, chosen by the plan: {_seconds(chosen)} a step against "
@@ -62,6 +66,14 @@ def choose_mesh_for(
             f"--mesh {nodes} has the bits of one process."
         )
     return chosen.mesh, text
+
+
+def _clearly_best(choices: list[Forecast]) -> Forecast:
+    """Nodes alone, which have the bits of one process, unless another is clearly faster."""
+    fastest = best(choices)
+    nodes = next((each for each in choices if each.mesh.channels == 1 and each.fits), None)
+    is_near = nodes is not None and nodes.seconds.total <= _NEAR * fastest.seconds.total
+    return nodes if nodes is not None and is_near else fastest
 
 
 def kept_mesh(folder: RunFolder, processes: int) -> MeshShape | None:
