@@ -37,7 +37,7 @@ def test_the_plan_chooses_and_says_why(parts):
     # Nearly all rows are halo, and messages take longer than the work.
     assert mesh == MeshShape(1, 4)
     assert why.startswith("Mesh 1x4, chosen by the plan: 0.0")
-    assert why.endswith("--mesh 4x1 has the bits of one process.")
+    assert why.endswith("`mesh=4x1` has the bits of one process.")
 
 
 def test_nodes_alone_are_taken_where_slices_are_hardly_faster(parts, monkeypatch):

@@ -63,7 +63,7 @@ def choose_mesh_for(
     if chosen.mesh != nodes:
         text += (
             " Slices of channels add up in another order, so last digits may differ; "
-            f"--mesh {nodes} has the bits of one process."
+            f"`mesh={nodes}` has the bits of one process."
         )
     return chosen.mesh, text
 
