@@ -12,10 +12,12 @@ import torch.distributed as dist
 from akgnn.distributed import launch
 from akgnn.distributed.launch import (
     NO_SHARED_STORE,
+    backend_for,
     check_restarts,
     environment_for,
     joined,
     kill_stopped_siblings,
+    own_device,
 )
 from akgnn.errors import FailedRunsError, InterruptedRunError, OutOfMemoryError, SettingsError
 
@@ -46,6 +48,35 @@ def test_processes_get_stores_of_their_own_and_share_the_cores(monkeypatch):
 def test_what_the_user_set_stays(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "5")
     assert environment_for(3)["OMP_NUM_THREADS"] == "5"
+
+
+@pytest.fixture
+def two_gpus(monkeypatch):
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    monkeypatch.setenv("RANK", "5")
+    monkeypatch.setenv("WORLD_SIZE", "8")
+
+
+@pytest.mark.usefixtures("two_gpus")
+@pytest.mark.parametrize(("rank", "gpu"), [("0", 0), ("1", 1), ("2", 0), ("3", 1)])
+def test_processes_of_a_host_share_out_its_gpus(monkeypatch, rank, gpu):
+    monkeypatch.setenv("LOCAL_RANK", rank)
+    assert own_device(torch.device("cuda")) == torch.device("cuda", gpu)
+    assert own_device(torch.device("cuda", 0)) == torch.device("cuda", 0)
+    assert own_device(torch.device("cpu")) == torch.device("cpu")
+
+
+def test_a_process_that_torchrun_did_not_start_keeps_its_device(monkeypatch):
+    monkeypatch.delenv("RANK", raising=False)
+    assert own_device(torch.device("cuda")) == torch.device("cuda")
+
+
+@pytest.mark.usefixtures("two_gpus")
+@pytest.mark.parametrize(("here", "backend"), [("1", "nccl"), ("2", "nccl"), ("3", "gloo")])
+def test_processes_that_share_a_gpu_talk_by_gloo(monkeypatch, here, backend):
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", here)
+    assert backend_for(torch.device("cuda")) == backend
+    assert backend_for(torch.device("cpu")) == "gloo"
 
 
 @pytest.fixture

@@ -64,5 +64,5 @@ def test_an_axis_of_one_is_this_process_alone(shape, nodes, channels):
 
 
 def test_a_mesh_of_processes_that_talk_by_gloo_trains_one_model(tmp_path: Path):
-    mp.spawn(train_by_gloo, ("2x2", str(tmp_path)), nprocs=4)
+    mp.spawn(train_by_gloo, (4, str(tmp_path), [{"mesh": "2x2"}]), nprocs=4)
     assert len({tmp_path.joinpath(f"rank-{rank}").read_text() for rank in range(4)}) == 1

@@ -22,7 +22,15 @@ from akgnn.training.result import FitResult
 from akgnn.training.settings import TrainSettings
 from akgnn.training.strategies.consistency import Consistency, ConsistencySettings
 from akgnn.training.strategies.supervised import Strategy, Supervised, loss_of
-from gloo_processes import NUM_PARTS, digest, in_float64, model_for, parts_of, train_by_gloo
+from gloo_processes import (
+    NUM_PARTS,
+    digest,
+    digest_of,
+    in_float64,
+    model_for,
+    parts_of,
+    train_by_gloo,
+)
 from parts_data import KINDS, small_data, some_owner
 from threads_group import on_threads
 
@@ -162,12 +170,15 @@ def test_training_in_parts_ends_where_the_whole_graph_does():
             torch.testing.assert_close(divided.state_dict()[name], tensor, rtol=1e-9, atol=1e-12)
 
 
-def test_processes_that_talk_by_gloo_end_in_the_bits_of_one(tmp_path: Path):
-    data = small_data("sparse")
-    model = model_for(data)
-    fit_parts(model, own_rows(parts_of(data), Group()), TrainSettings(epochs=5))
-    mp.spawn(train_by_gloo, ("2x1", str(tmp_path)), nprocs=2)
-    assert [tmp_path.joinpath(f"rank-{rank}").read_text() for rank in (0, 1)] == [digest(model)] * 2
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_processes_that_talk_by_gloo_end_in_the_bits_of_one(tmp_path: Path, device: str):
+    cases = [{"device": device, "kind": "sparse"}]
+    if device == "cuda":
+        # Threads cannot stand for processes there: one thread does the backward passes of all.
+        cases += [{"device": device, "kind": "dense", **settings} for settings in MODELS.values()]
+    expected = "\n".join(digest_of(Group(), **case) for case in cases)
+    mp.spawn(train_by_gloo, (2, str(tmp_path), cases), nprocs=2)
+    assert [tmp_path.joinpath(f"rank-{rank}").read_text() for rank in (0, 1)] == [expected] * 2
 
 
 def test_more_processes_than_parts_are_refused():

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from akgnn.distributed.division import PartDivision
 from akgnn.distributed.group import Group
 from akgnn.ops.divided import (
+    _matmul,
     batch_norm,
     layer_norm,
     node_count,
@@ -70,20 +71,33 @@ def test_nodes_are_counted_over_all_parts():
         assert float(node_count(torch.zeros(3, 40))) == 40
 
 
-@pytest.mark.parametrize("rows", [1, 5, 7, 11, 40])
-def test_a_row_has_the_same_bits_among_others_and_alone(rows):
-    """What a part's product comes to does not depend on the threads."""
-    x, weight = torch.randn(rows, 7), torch.randn(7, 64)
+@pytest.mark.parametrize("features", [7, 300, 1433])
+@pytest.mark.parametrize("rows", [1, 5, 11, 40, 5000])
+def test_the_number_of_threads_changes_no_bit_of_a_product(rows, features):
+    """Neither of a few rows, nor of sums over many features, nor of gradients over many rows."""
+    x = torch.randn(rows, features, requires_grad=True)
+    weight = torch.randn(features, 16, requires_grad=True)
     division = PartDivision([slice(0, rows)], [(0, 1)], Group())
     threads, results = torch.get_num_threads(), []
     try:
-        for number in (1, 2):
+        for number in (1, 2, 3):
             torch.set_num_threads(number)
             with divided(torch.arange(rows), division):
-                results.append(product(x, weight))
+                out = product(x, weight)
+                results.append([out, *torch.autograd.grad(out, (x, weight), out.detach().cos())])
     finally:
         torch.set_num_threads(threads)
-    assert torch.equal(*results)
+    for others in results[1:]:
+        assert all(torch.equal(*pair) for pair in zip(results[0], others, strict=True))
+
+
+@pytest.mark.parametrize("terms", [255, 256, 257, 1024, 1100])
+@pytest.mark.parametrize("rows", [1, 3, 70])
+def test_a_product_of_many_terms_is_the_product(rows, terms, monkeypatch):
+    # A few blocks of terms at a time.
+    monkeypatch.setattr("akgnn.ops.divided._NUMBERS_AT_ONCE", 1000)
+    a, b = drawn(rows, terms).detach(), drawn(terms, 5).detach()
+    torch.testing.assert_close(_matmul(a, b), a @ b, rtol=1e-12, atol=1e-12)
 
 
 def test_the_mean_is_torchs_where_nothing_is_divided():

@@ -5,18 +5,25 @@ import torch
 
 pytest.importorskip("triton")
 
-import pytest
 import triton
 import triton.language as tl
 
-from akgnn.ops.triton_gather import Rows, block_of_channels, row_sums, rows_of
-from oracles import dense, random_graph
-
-pytest.importorskip("triton")
-
 from akgnn import csr
+from akgnn.csr import CSR, Pattern
 from akgnn.graph import Graph
-from akgnn.ops.triton_gather import block_c_of, blocks, channel_grid, row_grid, summed_rows
+from akgnn.ops.triton_gather import (
+    Rows,
+    block_c_of,
+    block_of_channels,
+    blocks,
+    channel_grid,
+    row_grid,
+    row_product,
+    row_sums,
+    rows_of,
+    summed_rows,
+)
+from oracles import dense, random_graph
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -96,3 +103,32 @@ def test_programs_cover_every_row_and_channel(width, groups, dtype):
     assert sizes["BLOCK_C"] == block_c_of(width // groups)
     # Triton takes powers of two only.
     assert all(sizes[name].bit_count() == 1 for name in ("BLOCK_R", "BLOCK_E", "BLOCK_C"))
+
+
+def few_rows(matrix, first, last):
+    """Some rows of a matrix, with all its columns."""
+    rowptr = matrix.pattern.rowptr[first : last + 1]
+    entries = slice(int(rowptr[0]), int(rowptr[-1]))
+    shape = (last - first, matrix.shape[1])
+    pattern = Pattern(rowptr - rowptr[0], matrix.pattern.col[entries], shape)
+    return CSR(pattern, None if matrix.value is None else matrix.value[entries])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("channels", [1, 6, 130])
+def test_a_row_of_a_product_does_not_depend_on_the_others(channels, weighted, monkeypatch):
+    # Some rows are long, and cut into segments.
+    monkeypatch.setattr(csr, "LONGEST_ROW", 5)
+    monkeypatch.setattr(csr, "_SEGMENT", 3)
+    graph = random_graph(0, num_nodes=23, num_edges=90, weighted=weighted)
+    matrix, h = graph.to(DEVICE).adjacency, torch.randn(23, channels, device=DEVICE)
+    whole = row_product(matrix, h)
+    expected = dense(graph).float() @ h.cpu()
+    torch.testing.assert_close(whole.cpu(), expected, rtol=1e-5, atol=1e-5)
+    for first, last in ((0, 1), (1, 9), (9, 23)):
+        assert torch.equal(row_product(few_rows(matrix, first, last), h), whole[first:last])
+
+
+def test_a_product_without_rows_is_empty():
+    matrix = CSR(Pattern(torch.zeros(1, dtype=torch.int32), torch.empty(0).int(), (0, 4)))
+    assert row_product(matrix.to(DEVICE), torch.ones(4, 3, device=DEVICE)).shape == (0, 3)

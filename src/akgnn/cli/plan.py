@@ -228,10 +228,10 @@ def _figures(
         return read_hardware(Path(name))
     from akgnn.distributed.calibrate import measure as measured
     from akgnn.distributed.calibrate import measure_here
-    from akgnn.distributed.launch import is_worker, joined
+    from akgnn.distributed.launch import is_worker, joined, own_device
     from akgnn.machine.device import choose_device, keep_freed_memory
 
-    place = choose_device(device)
+    place = own_device(choose_device(device))
     keep_freed_memory()
     nodes = None if work is None else work.num_nodes // processes
     if is_worker():

@@ -117,16 +117,20 @@ def _chosen(plan: Any, parts: Any, processes: int, device: str, resumed: Path | 
 
 def _started(processes: int, words: Sequence[str]) -> int:
     """Run this command in so many processes of this machine; their status."""
+    from torch.distributed.run import get_args_parser
+
     from akgnn.distributed.launch import environment_for
 
-    torchrun = {
+    torchrun: dict[str, int | str] = {
         "nproc-per-node": processes,
         "max-restarts": _RESTARTS,
-        "shutdown-timeout": 5,
         # A meeting point of this machine alone, at any port that is free.
         "rdzv-backend": "c10d",
         "rdzv-endpoint": "localhost:0",
     }
+    # How long it waits for processes that it asked to end; torch 2.11 does not know it yet.
+    if "--shutdown-timeout" in get_args_parser().format_help():
+        torchrun["shutdown-timeout"] = 5
     options_of = [f"--{name}={value}" for name, value in torchrun.items()]
     command = [sys.executable, "-m", "torch.distributed.run", *options_of, "-m", "akgnn", *words]
     with TemporaryDirectory() as folder:
@@ -158,12 +162,12 @@ def _train(
     as_json: bool,
 ) -> None:
     """What each process does."""
-    from akgnn.distributed.launch import is_first_here, joined
+    from akgnn.distributed.launch import is_first_here, joined, own_device
     from akgnn.machine.device import choose_device
     from akgnn.runs.folder import RunFolder
     from akgnn.runs.parted import keep_or_give_back, train_parts
 
-    place = choose_device(device)
+    place = own_device(choose_device(device))
     kept = RunFolder(out) if out is not None and is_first_here() else None
     # Torchrun starts processes again after one of them died: they go on.
     resume = resume or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"

@@ -36,6 +36,25 @@ def is_first_here() -> bool:
     return os.environ.get("LOCAL_RANK", "0") == "0"
 
 
+def own_device(device: torch.device) -> torch.device:
+    """The device of this process: of the GPUs of its host that of its number there.
+
+    Where there are more processes than GPUs they share them.
+    """
+    if device.type != "cuda" or device.index is not None or not is_worker():
+        return device
+    rank = int(os.environ.get("LOCAL_RANK", "0"))
+    return torch.device("cuda", rank % torch.cuda.device_count())
+
+
+def backend_for(device: torch.device) -> str:
+    """How processes talk: by NCCL if each has a GPU of its own, which it insists on; else Gloo."""
+    if device.type != "cuda":
+        return "gloo"
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    return "nccl" if here <= torch.cuda.device_count() else "gloo"
+
+
 def check_restarts() -> None:
     """Refuse a start that cannot recover from a process that dies.
 
@@ -66,7 +85,7 @@ def joined(device: torch.device, seconds: float) -> Iterator[Group]:
     """The group of the processes that torchrun started, or this one alone.
 
     Args:
-        device: Where this process computes; processes on GPUs talk by NCCL, others by Gloo.
+        device: Where this process computes, as `own_device` has it.
         seconds: How long to wait for another process before it counts as gone.
 
     Raises:
@@ -82,9 +101,11 @@ def joined(device: torch.device, seconds: float) -> Iterator[Group]:
         timeout = timedelta(seconds=seconds)
         store, rank, size = next(rendezvous("env://", timeout=timeout))
         alarm = Alarm(store, rank, size)
-        backend = "nccl" if device.type == "cuda" else "gloo"
+        if device.type == "cuda":
+            # NCCL talks from the current one.
+            torch.cuda.set_device(device)
         meeting = {"store": store, "rank": rank, "world_size": size, "timeout": timeout}
-        yield _connected(backend, seconds, **meeting)
+        yield _connected(backend_for(device), seconds, **meeting)
         alarm.end()
     except (AkgnnError, MemoryError, OSError, RuntimeError) as error:
         # Torchrun asks all to end when one has ended, but there is something to say yet.

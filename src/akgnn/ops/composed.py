@@ -232,11 +232,15 @@ class _Dots:
         shape, channels = self.pairs[0][0].shape[:-1], self.pairs[0][0].size(-1)
         grouped = (shape.numel(), self.num_groups, channels // self.num_groups)
         flat = [(x.reshape(grouped), y.reshape(grouped)) for x, y in self.pairs]
-        if flat[0][0].device.type != "cpu":
-            products = [torch.einsum("ngc,ngc->ng", *pair) for pair in flat]
-            return reduce(torch.add, products).view(*shape, self.num_groups)
         rows = max(1, _BLOCK // max(1, channels))
-        blocks = (zip(x.split(rows), y.split(rows), strict=True) for x, y in flat)
+        sizes: int | list[int] = rows
+        if flat[0][0].device.type != "cpu":
+            if self.division is None:
+                products = [torch.einsum("ngc,ngc->ng", *pair) for pair in flat]
+                return reduce(torch.add, products).view(*shape, self.num_groups)
+            # Part by part: how a GPU adds up may depend on how many rows there are.
+            sizes = [block.stop - block.start for block in self.division.blocks]
+        blocks = (zip(x.split(sizes), y.split(sizes), strict=True) for x, y in flat)
         sums = []
         for (x, y), *others in zip(*blocks, strict=True):
             product = x * y

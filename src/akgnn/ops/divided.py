@@ -23,6 +23,10 @@ _NUMBERS_OF_SUM, _NUMBERS_AT_ONCE = 2**14, 2**20
 # MKL computes a few rows another way than many, and shares rows among its threads: with fewer than
 # twelve rows the number of threads changed bits.
 _FEWEST_ROWS = 64
+# And it shares out a sum of many terms: with 745 of them the number of threads changed bits.
+_MOST_TERMS = 256
+# A GPU's libraries choose by where a matrix begins in which order they add up.
+_ALIGNMENT = 256
 
 
 def product(x: Tensor, weight: Tensor) -> Tensor:
@@ -93,7 +97,7 @@ def node_count(values: Tensor) -> Tensor:
 
 def sums_by_part(division: Division, values: Tensor) -> Tensor:
     """The sum over each part's rows, the first dimension, in float64; a row for each part."""
-    if values.numel() == len(values) > 0:
+    if values.device.type == "cpu" and values.numel() == len(values) > 0:
         # One number a row: torch adds up each part by itself, in its order, all in one call.
         sizes = [block.stop - block.start for block in division.blocks]
         lengths = torch.tensor(sizes, device=values.device)
@@ -110,7 +114,7 @@ def transposed_product(division: Division | None, x: CSR, grad: Tensor) -> Tenso
     sums = []
     for block, (pattern, entries) in zip(division.blocks, _patterns(x, division), strict=True):
         value = None if x.value is None else x.value[entries]
-        sums.append(matmul(CSR(pattern, value).transpose, grad[block]))
+        sums.append(matmul(CSR(pattern, value).transpose, grad[block], by_row=True))
     return division.total(torch.stack(sums))
 
 
@@ -141,18 +145,39 @@ def _sum(values: Tensor) -> Tensor:
     width = max(1, values[:1].numel())
     numbers = _NUMBERS_OF_SUM if width == 1 else _NUMBERS_AT_ONCE
     pieces = values.split(max(1, numbers // width))
-    total: Tensor = pieces[0].double().sum(0)
+    total: Tensor = _aligned(pieces[0].double()).sum(0)
     for piece in pieces[1:]:
-        total += piece.double().sum(0)
+        total += _aligned(piece.double()).sum(0)
     return total
 
 
+def _aligned(values: Tensor) -> Tensor:
+    """The same numbers, which on a GPU begin where an array of their own would."""
+    is_apart = values.device.type == "cpu" or values.data_ptr() % _ALIGNMENT == 0
+    return values if is_apart else values.clone()
+
+
 def _matmul(a: Tensor, b: Tensor) -> Tensor:
-    """The product of two matrices, the same for any number of threads."""
-    if a.device.type != "cpu" or len(a) >= _FEWEST_ROWS:
-        return a @ b
-    padded = F.pad(a, (0, 0, 0, _FEWEST_ROWS - len(a)))
-    return (padded @ b)[: len(a)]
+    """The product of two matrices, the same for any number of threads, wherever they lie."""
+    if a.device.type != "cpu":
+        return _aligned(a) @ _aligned(b)
+    rows = len(a)
+    padded = a if rows >= _FEWEST_ROWS else F.pad(a, (0, 0, 0, _FEWEST_ROWS - rows))
+    return (padded @ b if a.size(1) <= _MOST_TERMS else _long_product(padded, b))[:rows]
+
+
+def _long_product(a: Tensor, b: Tensor) -> Tensor:
+    """The product of matrices whose numbers are sums of many terms, a few terms at a time."""
+    terms = a.size(1) // _MOST_TERMS * _MOST_TERMS
+    factors = (
+        a[:, :terms].unflatten(1, (-1, _MOST_TERMS)).transpose(0, 1),
+        b[:terms].unflatten(0, (-1, _MOST_TERMS)),
+    )
+    total = (a[:, terms:] @ b[terms:]).double()
+    at_once = max(1, _NUMBERS_AT_ONCE // total.numel())
+    for some in zip(*(each.split(at_once) for each in factors), strict=True):
+        total += _sum(torch.bmm(*some))
+    return total.to(a.dtype)
 
 
 class _Product(torch.autograd.Function):

@@ -5,7 +5,8 @@
 - CPU, float32 and lower: `embedding_bag`, which adds up the rows that a CSR row names. It was
   2 to 10 times as fast as the sparse products (see docs/performance.md), with and without weights.
 - CPU, float64: PyTorch's CSR product; `embedding_bag` has no fast path there.
-- GPU: PyTorch's CSR product.
+- GPU: PyTorch's CSR product; of a graph in parts `triton_gather.row_product`, in which a row does
+  not depend on the others.
 """
 
 import warnings
@@ -21,7 +22,7 @@ from akgnn.csr import CSR
 from akgnn.errors import DataError
 from akgnn.graph import Graph
 from akgnn.ops.divided import transposed_product
-from akgnn.ops.inputs import check_signal
+from akgnn.ops.inputs import check_signal, is_fused
 from akgnn.ops.rows import current_division
 
 _EMBEDDING_BAG_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -82,7 +83,7 @@ def neighbour_product(
     out: Tensor | None = None
     for channels, columns in graph.gathered(h, right):
         for rows, matrix in graph.row_blocks():
-            product = matmul(matrix, columns)
+            product = matmul(matrix, columns, by_row=not graph.is_whole)
             if product.shape == h.shape:
                 return product if left is None else product.mul_(left)
             # Block by block: what is made for a while is a block, and not another signal.
@@ -122,7 +123,7 @@ class _SparseLinear(torch.autograd.Function):
         ctx.x, ctx.division = x, current_division()
         if ctx.needs_input_grad[1]:
             ctx.save_for_backward(weight)
-        return matmul(x, weight)
+        return matmul(x, weight, by_row=ctx.division is not None)
 
     @staticmethod
     @once_differentiable
@@ -144,14 +145,19 @@ def _grad_value(x: CSR, grad: Tensor, weight: Tensor) -> Tensor:
     return entries if x.value is None or entries.dim() == x.value.dim() else entries.sum(0)
 
 
-def matmul(matrix: CSR, h: Tensor) -> Tensor:
+def matmul(matrix: CSR, h: Tensor, *, by_row: bool = False) -> Tensor:
     """The product of a sparse matrix and a dense `h`, shape (columns, channels); no gradient.
 
     With several replicas, `h` has the shape (replicas, columns, channels), and the matrix may have
-    entries of its own for each of them.
+    entries of its own for each of them. `by_row` asks for rows whose bits do not depend on which
+    others there are: on a CPU that is so anyway.
     """
     rowptr, col, value = matrix.pattern.rowptr, matrix.pattern.col, matrix.value
     if h.dim() == 2:
+        if by_row and is_fused(h):
+            from akgnn.ops.triton_gather import row_product
+
+            return row_product(matrix, h)
         return _product(rowptr, col, value, matrix.shape, h)
     # Replicas lie one below the other, so all of them are one product.
     number, (rows, columns) = h.size(0), matrix.shape

@@ -152,6 +152,42 @@ def row_sums(
     return total
 
 
+@triton.jit
+def sum_rows(
+    x,
+    out,
+    rows,
+    num_rows,
+    width,
+    BLOCK_R: tl.constexpr,
+    BLOCK_E: tl.constexpr,
+    BLOCK_C: tl.constexpr,
+):
+    """The sum over every row, and nothing else."""
+    _, replica, channel, is_channel = block_of_channels(width, 1, BLOCK_C)
+    row, is_row = rows_of(rows.order, num_rows, BLOCK_R)
+    total = row_sums(x, rows, replica, row, is_row, 0, width, channel, is_channel, BLOCK_E)
+    is_value = is_row[:, None] & is_channel[None, :]
+    tl.store(out + row[:, None] * width + channel[None, :], total, mask=is_value)
+
+
+def row_product(matrix: CSR, h: Tensor) -> Tensor:
+    """The product of a sparse matrix and `h`, shape (columns, channels), in the precision of `h`.
+
+    What a row comes to depends on the row alone, and not on which others the matrix has: so a few
+    rows of a matrix have the bits that they have among all. No gradient.
+    """
+    x = h.contiguous().unsqueeze(0)
+    num_rows, width = matrix.shape[0], h.size(1)
+    out = h.new_empty(num_rows, width)
+    if out.numel() == 0:
+        return out
+    settings = blocks(x, 1)
+    grid = (triton.cdiv(num_rows, settings["BLOCK_R"]), *channel_grid(width, 1, 1))
+    sum_rows[grid](x, out, summed_rows(matrix, x), num_rows, width, **settings)
+    return out
+
+
 def summed_rows(matrix: CSR, x: Tensor) -> Rows:
     """The rows of a matrix, with the sums of the rows of `x` that long ones name."""
     replicas, num_nodes, width = x.shape
