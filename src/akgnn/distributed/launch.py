@@ -41,7 +41,7 @@ def own_device(device: torch.device) -> torch.device:
 
     Where there are more processes than GPUs they share them.
     """
-    if device.type != "cuda" or device.index is not None or not is_worker():
+    if device != torch.device("cuda") or not is_worker():
         return device
     rank = int(os.environ.get("LOCAL_RANK", "0"))
     return torch.device("cuda", rank % torch.cuda.device_count())
