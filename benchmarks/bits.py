@@ -48,7 +48,13 @@ CASES = {
         ("--set", "hidden_channels=8", "--set", "patience=10"),
     ),
     "any-graph": Case(("--dataset", "cora"), 12, "hash", ("--preset", "any-graph")),
-    "consistency": Case(("--dataset", "cora"), 12, "hash", ("--preset", "akgnn-consistency")),
+    # With batch normalisation, and few features: all of them are propagated.
+    "consistency": Case(
+        ("--dataset", "csbm:num_nodes=1000"),
+        12,
+        "hash",
+        ("--preset", "akgnn-consistency", "--set", "batch_norm=true"),
+    ),
 }
 
 

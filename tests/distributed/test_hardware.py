@@ -12,12 +12,29 @@ def test_figures_are_read_as_they_were_written(tmp_path):
         assert read_hardware(tmp_path / "h.json") == hardware
 
 
+BOX = replace(
+    H200,
+    row_bytes=(16, 64, 128),
+    edge=(1.0, 2.0, 4.0),
+    large_edge=(3.0, 4.0, 8.0),
+    edge_nodes=(100, 300),
+)
+
+
 def test_times_of_edges_lie_between_those_measured():
-    assert H200.edge_time(64) == 0.029
-    assert H200.edge_time(96) == pytest.approx((0.029 + 0.0425) / 2)
+    assert BOX.edge_time(64) == 2.0
+    assert BOX.edge_time(96) == 3.0
     # Narrow rows are no quicker than the narrowest, wide ones take their bytes.
-    assert H200.edge_time(4) == 0.0245
-    assert H200.edge_time(512) == pytest.approx(0.148)
+    assert BOX.edge_time(4) == 1.0
+    assert BOX.edge_time(512) == 16.0
+
+
+@pytest.mark.parametrize(
+    ("nodes", "time"), [(0, 2.0), (100, 2.0), (200, 3.0), (300, 4.0), (9999, 4.0)]
+)
+def test_edges_of_large_graphs_take_longer(nodes, time):
+    assert BOX.edge_time(64, nodes) == time
+    assert replace(BOX, large_edge=()).edge_time(64, nodes) == 2.0
 
 
 def test_processes_of_one_machine_have_its_own_wire():
@@ -37,6 +54,9 @@ def test_processes_of_one_machine_have_its_own_wire():
         {"row_bytes": (32, 16, 64, 128, 256)},
         {"edge": (1.0,)},
         {"edge": (1.0, 0.0, 1.0, 1.0, 1.0)},
+        {"large_edge": (1.0,)},
+        {"large_edge": (1.0, 0.0, 1.0, 1.0, 1.0)},
+        {"edge_nodes": (5, 5)},
     ],
 )
 def test_figures_that_no_machine_has_are_refused(wrong):

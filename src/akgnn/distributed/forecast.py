@@ -338,7 +338,7 @@ def _seconds(
         else (hardware.feature, hardware.multiply)
     )
     computing = Seconds(
-        products=1e-9 * units.edges * hardware.edge_time(units.row),
+        products=1e-9 * units.edges * hardware.edge_time(units.row, share.nodes + share.halo),
         signals=1e-9 * units.signal * hardware.signal,
         features=1e-9 * (units.entries * of_entry + units.multiplied * of_product),
         launches=units.steps * hardware.step + units.parts * hardware.part,

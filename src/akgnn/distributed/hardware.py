@@ -24,6 +24,9 @@ class Hardware:
         part: Seconds more for each part of a process.
         row_bytes: Bytes of rows, rising, whose products were timed.
         edge: Nanoseconds an edge and product, for rows of each of these sizes.
+        large_edge: The same on a large graph, whose rows lie too far apart for a GPU to find them
+            as quickly; none where that makes no difference.
+        edge_nodes: Up to how many nodes `edge` holds, and from how many on `large_edge` does.
         signal: Nanoseconds a byte of a signal and layer, for all that is done beside the product.
         feature: Nanoseconds a step for each dense feature.
         multiply: Nanoseconds a step for each dense feature and channel.
@@ -43,6 +46,8 @@ class Hardware:
     part: float = 0.0
     row_bytes: tuple[int, ...]
     edge: tuple[float, ...]
+    large_edge: tuple[float, ...] = ()
+    edge_nodes: tuple[int, int] = (0, 1)
     signal: float
     feature: float
     multiply: float
@@ -70,18 +75,30 @@ class Hardware:
         rows = self.row_bytes
         if not rows or list(rows) != sorted({*rows}) or rows[0] <= 0 or len(rows) != len(self.edge):
             raise ValueError("row_bytes must rise, with a time of an edge each")
-        if not all(isfinite(time) and time > 0 for time in self.edge):
-            raise ValueError("edge must have times above 0")
+        if not all(isfinite(time) and time > 0 for time in (*self.edge, *self.large_edge)):
+            raise ValueError("edge and large_edge must have times above 0")
+        if self.large_edge and len(rows) != len(self.large_edge):
+            raise ValueError("large_edge must have a time for each of row_bytes, or none")
+        if not 0 <= self.edge_nodes[0] < self.edge_nodes[1]:
+            raise ValueError("edge_nodes must rise from 0 on")
 
-    def edge_time(self, row: float) -> float:
+    def edge_time(self, row: float, nodes: int = 0) -> float:
         """Nanoseconds an edge and product, where a row of the signal has so many bytes."""
+        small = self._edge_time(self.edge, row)
+        if not self.large_edge:
+            return small
+        low, high = self.edge_nodes
+        share = min(1.0, max(0.0, (nodes - low) / (high - low)))
+        return small + share * (self._edge_time(self.large_edge, row) - small)
+
+    def _edge_time(self, times: tuple[float, ...], row: float) -> float:
         if row <= self.row_bytes[0]:
             # Narrower rows are no quicker: memory is read in pieces.
-            return self.edge[0]
-        for (low, below), (high, above) in pairwise(zip(self.row_bytes, self.edge, strict=True)):
+            return times[0]
+        for (low, below), (high, above) in pairwise(zip(self.row_bytes, times, strict=True)):
             if row <= high:
                 return below + (above - below) * (row - low) / (high - low)
-        return self.edge[-1] * row / self.row_bytes[-1]
+        return times[-1] * row / self.row_bytes[-1]
 
     def bandwidth(self, processes: int) -> float:
         """Bytes a second that each of so many processes, ranks in a row, receives from the rest."""
@@ -90,17 +107,21 @@ class Hardware:
         return rate * self.efficiency
 
 
-# Of the card's chain of five layers on 16 million nodes and 320 million edges: half of forward and
-# backward. The rest follows from `results/bench/training/large.json`: what 2.029 s on 3.0e9 edges
-# and 0.0153 s on 2.0e7 leave beside 15 products. Features are read three times at 4 TB/s.
+# Products: `benchmarks/row_widths.py` on 64 and 128 million nodes with 20 neighbours each
+# (`results/bench/training/row-widths.json`), less what `signal` has of it. Rows of 256 bytes did
+# not fit with 128 million nodes; they are supposed to take as much longer there as those of 128.
+# `step` is what 0.0153 s on 2.0e7 edges (`results/bench/training/large.json`) leave beside 15
+# products. Features are read three times at 4 TB/s.
 H200 = Hardware(
     name="h200",
     source="one NVIDIA H200, its fused operations measured; 300 GB/s between cards of a machine, "
     "50 GB/s between machines and 20 µs a message assumed",
     memory=139 * 2**30,
-    step=1.4e-3,
+    step=3.1e-3,
     row_bytes=(16, 32, 64, 128, 256),
-    edge=(0.0245, 0.0275, 0.029, 0.0425, 0.074),
+    edge=(0.0277, 0.0297, 0.0299, 0.0361, 0.0648),
+    large_edge=(0.0276, 0.0305, 0.0358, 0.0415, 0.0745),
+    edge_nodes=(64_000_000, 128_000_000),
     signal=0.0015,
     feature=0.0015,
     multiply=1.5e-5,
