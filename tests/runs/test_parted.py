@@ -236,12 +236,28 @@ def test_a_model_that_cannot_be_divided_is_refused(parts):
         train_parts(plan, parts, None, Group(), CPU)
 
 
-@pytest.mark.parametrize(("mesh", "is_kept"), [("1x1", False), ("2x1", True), ("1x2", True)])
-def test_memory_of_large_signals_is_not_kept(parts, mesh, is_kept, monkeypatch):
+@pytest.mark.parametrize(
+    ("mesh", "free", "is_kept"),
+    [
+        ("1x1", None, False),
+        ("1x1", 10_000, False),
+        ("1x1", 2**30, True),
+        ("2x1", 0, True),
+        ("1x2", 0, True),
+    ],
+)
+@pytest.mark.parametrize("channels", [8, 16])
+def test_memory_of_large_signals_is_kept_by_one_process_that_has_much(
+    parts, mesh, free, is_kept, channels, monkeypatch
+):
     called = []
     for name in ("keep_freed_memory", "give_back_signals"):
         monkeypatch.setattr(f"akgnn.runs.parted.{name}", partial(called.append, name))
     # 200 nodes with 8 channels.
     monkeypatch.setattr("akgnn.runs.parted.LARGE_SIGNAL", 200 * 8 * 4)
-    keep_or_give_back(plan_for(parts), parts, MeshShape.parse(mesh))
+    monkeypatch.setattr("akgnn.runs.parted.free_bytes", lambda device: free)
+    plan = plan_for(parts, hidden_channels=str(channels))
+    keep_or_give_back(plan, parts, MeshShape.parse(mesh))
+    # With twice the channels those of each of two processes are large too.
+    is_kept = is_kept and (mesh == "1x1" or channels == 8)
     assert called == ["keep_freed_memory" if is_kept else "give_back_signals"]

@@ -24,7 +24,12 @@ from akgnn.distributed.parts import PartsFacts
 from akgnn.distributed.trainer import check_divisible, check_enough_parts, fit_parts, own_rows
 from akgnn.errors import AkgnnError, DivergedError, SettingsError
 from akgnn.files import json_text, parse_json
-from akgnn.machine.device import LARGE_SIGNAL, give_back_signals, keep_freed_memory
+from akgnn.machine.device import (
+    LARGE_SIGNAL,
+    free_bytes,
+    give_back_signals,
+    keep_freed_memory,
+)
 from akgnn.machine.provenance import run_versions
 from akgnn.models.registry import find_model
 from akgnn.runs.facts import DataFacts
@@ -41,6 +46,8 @@ from akgnn.training.state import Snapshot
 # Those whose losses are sums over nodes that parts can be added up to.
 _STRATEGIES = ("supervised", "consistency")
 _FLOAT = 4
+# How many times the memory that is needed is much.
+_MUCH = 3
 _LESS_MEMORY = "share the parts among more processes, or try `channels_at_once=16`"
 
 
@@ -189,13 +196,28 @@ def check_same_settings(
 
 
 def keep_or_give_back(plan: RunPlan, parts: FolderParts, mesh: MeshShape) -> None:
-    """Let this process keep the memory that an epoch frees, unless its signals are large."""
+    """Let this process keep the memory that an epoch frees, unless its signals are large.
+
+    To give them back costs a third more time, to keep them a quarter more memory. So one process
+    with much memory keeps them. Several do not: they may share a machine, on which what the plan
+    says of their memory is counted.
+    """
     channels: int = getattr(plan.preset.model, "hidden_channels", 1)
     numbers = (parts.facts.num_nodes // mesh.nodes) * (channels // mesh.channels)
-    if numbers * _FLOAT < LARGE_SIGNAL:
+    if numbers * _FLOAT < LARGE_SIGNAL or (mesh.size == 1 and _has_room(plan, parts)):
         keep_freed_memory()
     else:
         give_back_signals()
+
+
+def _has_room(plan: RunPlan, parts: FolderParts) -> bool:
+    """Whether one process has far more memory than it needs."""
+    settings, free = plan.preset.model, free_bytes(torch.device("cpu"))
+    needed = parts.costs.shares[0].memory(
+        num_layers=getattr(settings, "num_layers", 1),
+        channels=getattr(settings, "hidden_channels", 1),
+    )
+    return free is not None and free > _MUCH * needed.total
 
 
 def data_facts(facts: PartsFacts) -> DataFacts:
