@@ -157,9 +157,9 @@ def limit(rate: int) -> None:
         run("ip", "netns", "exec", f"akgnn{host}", "tc", "qdisc", "replace", *shaped)
 
 
-def on_both(words: Sequence[str]) -> str:
-    """Run this file as one process on each machine; what they print."""
-    started = [subprocess.Popen(**process(host, words)) for host in HOSTS]
+def on_both(words: Sequence[str], script: str = __file__) -> str:
+    """Run this file, or another, as one process on each machine; what they print."""
+    started = [subprocess.Popen(**process(host, [script, *words])) for host in HOSTS]
     try:
         outputs = [each.communicate(timeout=PATIENCE) for each in started]
     finally:
@@ -178,7 +178,7 @@ def process(host: str, words: Sequence[str]) -> dict[str, object]:
     torchrun = [
         sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1",
         "--rdzv-backend", "c10d", "--rdzv-id", "job", "--rdzv-endpoint", f"{HOSTS['A']}:29400",
-        "--local-addr", HOSTS[host], "--rdzv-conf", conf, str(Path(__file__).resolve()),
+        "--local-addr", HOSTS[host], "--rdzv-conf", conf,
     ]  # fmt: skip
     own = {"GLOO_SOCKET_IFNAME": f"ak{host}", "OMP_NUM_THREADS": "1", NO_SHARED_STORE: "1"}
     return {

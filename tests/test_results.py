@@ -101,11 +101,7 @@ def test_all_records_can_be_read_and_none_failed():
     assert [record.error for record in contents.records if record.error] == []
 
 
-# Not all of their runs were trained yet; tables show a dash there.
-UNFINISHED = {name for name in SPECS if name.startswith("sensitivity")}
-
-
-@pytest.mark.parametrize("name", [name for name in SPECS if name not in UNFINISHED])
+@pytest.mark.parametrize("name", SPECS)
 def test_every_cell_has_its_seeds_on_its_split(tool, name):
     fingerprints = {
         "cora": "public:76754223",
