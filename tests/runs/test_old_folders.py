@@ -4,6 +4,7 @@
 version 0.1.0; beside each lies what it predicted, or came to when it was resumed.
 """
 
+import csv
 import io
 import json
 import shutil
@@ -40,7 +41,7 @@ def expected(name):
 @pytest.mark.parametrize("name", ["run-1", "run-2-dataset"])
 def test_a_run_predicts_what_its_version_predicted(name, copied):
     run = load_run(copied(name))
-    assert run.predict().to_csv() == expected(f"{name}.csv")
+    assert_same_table(run.predict().to_csv(), expected(f"{name}.csv"))
     # Data of the first versions are still the same data.
     assert run.data().split.label == run.facts.split
 
@@ -50,7 +51,7 @@ def test_a_run_on_tables_predicts_new_tables_as_its_version_did(copied):
     # Only the source said then that the rows of features sum to 1.
     assert run.facts.recipe.normalise_rows
     found = run.predict(FIXTURES / "new-nodes.csv", FIXTURES / "new-edges.csv")
-    assert found.to_csv() == expected("run-2-tables.csv")
+    assert_same_table(found.to_csv(), expected("run-2-tables.csv"))
 
 
 def test_a_stopped_run_is_resumed_to_the_end_its_version_came_to(copied):
@@ -77,13 +78,16 @@ def test_a_stopped_run_is_resumed_to_the_end_its_version_came_to(copied):
 def test_an_estimator_predicts_what_its_version_predicted(kind, rows, copied):
     estimator = AKGNNClassifier.load(copied(f"estimator-1-{kind}"))
     x = np.loadtxt(FIXTURES / "rows.csv", delimiter=",")[:rows]
-    assert table(estimator.predict_proba(x)) == table(
-        np.loadtxt(FIXTURES / f"estimator-1-{kind}.csv", delimiter=",")
-    )
+    wanted = np.loadtxt(FIXTURES / f"estimator-1-{kind}.csv", delimiter=",")
+    # The network computes in float32, of which processors differ in the last digits.
+    np.testing.assert_allclose(estimator.predict_proba(x), wanted, rtol=0, atol=1e-6)
 
 
-def table(numbers):
-    """As CSV, to nine digits: machines may differ in the last of float64."""
-    stream = io.StringIO()
-    np.savetxt(stream, numbers, fmt="%.9f", delimiter=",")
-    return stream.getvalue()
+def assert_same_table(found, wanted):
+    """Equal words, and numbers up to the last digit that is printed: so far processors differ."""
+    rows, others = (list(csv.reader(io.StringIO(text))) for text in (found, wanted))
+    assert [row[:2] for row in rows] == [row[:2] for row in others]
+    assert rows[0] == others[0]
+    for row, other in zip(rows[1:], others[1:], strict=True):
+        numbers = [[float(cell) for cell in cells[2:]] for cells in (row, other)]
+        np.testing.assert_allclose(*numbers, rtol=0, atol=1.5e-6)

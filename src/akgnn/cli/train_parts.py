@@ -129,8 +129,9 @@ def _started(processes: int, words: Sequence[str]) -> int:
         "rdzv-endpoint": "localhost:0",
     }
     # How long it waits for processes that it asked to end; torch 2.11 does not know it yet.
-    if "--shutdown-timeout" in get_args_parser().format_help():
-        torchrun["shutdown-timeout"] = 5
+    wait = "shutdown-timeout"
+    if wait in get_args_parser().format_help():
+        torchrun[wait] = 5
     options_of = [f"--{name}={value}" for name, value in torchrun.items()]
     command = [sys.executable, "-m", "torch.distributed.run", *options_of, "-m", "akgnn", *words]
     with TemporaryDirectory() as folder:
