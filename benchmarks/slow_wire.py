@@ -53,8 +53,9 @@ GRAPHS = {
 }
 # What is off by more than this share counts as missed.
 BAR = 0.2
-# How long one command may take.
-PATIENCE = 240
+# How long a training takes at least, as predicted, and how long one command may.
+SECONDS = 8
+PATIENCE = 400
 
 
 def main() -> int:
@@ -202,7 +203,10 @@ def worker(rate: str, epochs: str, meshes: str, *folders: str) -> None:
             hardware = replace(hardware, memory=None, per_machine=1)
             shapes = {name: MeshShape.parse(name) for name in meshes.split(",")}
             told = {n: forecast(work, mesh, hardware).seconds for n, mesh in shapes.items()}
-            taken = {name: quickest(folder, mesh, epochs, group) for name, mesh in shapes.items()}
+            taken = {
+                name: quickest(folder, mesh, _enough(epochs, told[name].total), group)
+                for name, mesh in shapes.items()
+            }
             if group.rank:
                 continue
             for name, seconds in told.items():
@@ -220,6 +224,11 @@ def worker(rate: str, epochs: str, meshes: str, *folders: str) -> None:
                     "fastest": min(taken, key=lambda each: taken[each]) == name,
                 }
                 print(json.dumps(row), flush=True)
+
+
+def _enough(epochs: str, seconds: float) -> str:
+    """At least so many epochs, and more where they are short: a moment may be disturbed."""
+    return str(max(int(epochs), round(SECONDS / seconds)))
 
 
 def quickest(folder: str, mesh: MeshShape, epochs: str, group: Group) -> float:

@@ -39,8 +39,8 @@ _CLASSES, _FLOAT = 7, 4
 _FEWEST = {"cpu": 2_000, "cuda": 1_000_000}
 _MOST = {"cpu": 40_000, "cuda": 10_000_000}
 _FEW = 100
-# The first epochs of a training are slower. All trainings are gone through twice.
-_EPOCHS, _UNSEEN, _ROUNDS = 8, 2, 2
+# The first epochs of a training are slower. All trainings are gone through several times.
+_EPOCHS, _UNSEEN, _ROUNDS = 8, 2, 3
 # Rows of messages, of 64 numbers, and how often they are sent.
 _SMALL, _LARGE, _TIMES = 1, 8_000, 6
 # Processes of one machine that messages are timed between.
@@ -93,7 +93,13 @@ def measure(
     fewest, most = _FEWEST[device.type], _MOST[device.type]
     nodes = min(max(4 * fewest if nodes is None else nodes, fewest), most)
     tries = _tries(nodes)
-    rounds = [[_step(each, device) for each in tries] for _ in range(_ROUNDS)]
+    rounds, few, many = [], [], []
+    for _ in range(_ROUNDS):
+        rounds.append([_step(each, device) for each in tries])
+        if group.size > 1:
+            # In every round: what disturbs a wire may do so for seconds.
+            few += _seconds(partial(_send, group, device, _SMALL))
+            many += _seconds(partial(_send, group, device, _LARGE))
     seconds = _slowest(group, [min(each) for each in zip(*rounds, strict=True)])
     counts, wanted = np.array([_counts(each) for each in tries]), np.array(seconds)
     # By the time that each takes, so that errors are relative; and columns of one size.
@@ -101,7 +107,7 @@ def measure(
     solution, _ = nnls(counts / scale / wanted[:, None], np.ones(len(tries)))
     step, part, *others = (solution / scale).tolist()
     narrow, wide, signal, feature, multiply, sparse, sparse_multiply = (1e9 * x for x in others)
-    latency, rate = _messages(group, device) if group.size > 1 else (0.0, None)
+    latency, rate = _wire(group, few, many) if group.size > 1 else (0.0, None)
     free = free_bytes(device)
     here = os.cpu_count() or 1 if device.type == "cpu" else torch.cuda.device_count()
     return Hardware(
@@ -181,16 +187,13 @@ def _step(each: _Try, device: torch.device) -> float:
     return float(seconds.min())
 
 
-def _messages(group: Group, device: torch.device) -> tuple[float, float]:
+def _wire(group: Group, few: Sequence[float], many: Sequence[float]) -> tuple[float, float]:
     """Seconds of a message whatever its size, and bytes a second that a process receives."""
     # A link that goes one way at a time now and then goes both: what it mostly does counts.
-    few, many = (
-        _slowest(group, [typical(_seconds(partial(_send, group, device, rows)))])[0]
-        for rows, typical in ((_SMALL, min), (_LARGE, median))
-    )
+    least, typical = _slowest(group, [min(few), median(many)])
     received = (_LARGE - _SMALL) * 64 * _FLOAT * (group.size - 1)
     # Where something else disturbed the few, they may seem to take as long.
-    return few, received / max(many - few, many / 2)
+    return least, received / max(typical - least, typical / 2)
 
 
 def _send(group: Group, device: torch.device, rows: int) -> None:
