@@ -6,7 +6,6 @@ import torch
 pytest.importorskip("triton")
 
 import triton
-import triton.language as tl
 
 from akgnn import csr
 from akgnn.csr import CSR, Pattern
@@ -14,37 +13,16 @@ from akgnn.graph import Graph
 from akgnn.ops.triton_gather import (
     Rows,
     block_c_of,
-    block_of_channels,
     blocks,
     channel_grid,
     row_grid,
     row_product,
-    row_sums,
-    rows_of,
+    sum_rows,
     summed_rows,
 )
 from oracles import dense, random_graph
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-
-
-@triton.jit
-def store_row_sums(
-    x,
-    out,
-    rows,
-    num_nodes,
-    width,
-    block_r: tl.constexpr,
-    block_e: tl.constexpr,
-    block_c: tl.constexpr,
-):
-    """The sums over all rows, none of them long."""
-    _, _, channel, is_channel = block_of_channels(width, 1, block_c)
-    row, is_row = rows_of(rows.order, num_nodes, block_r)
-    total = row_sums(x, rows, 0, row, is_row, num_nodes, width, channel, is_channel, block_e)
-    index = row[:, None] * width + channel[None, :]
-    tl.store(out + index, total, mask=is_row[:, None] & is_channel[None, :])
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -54,15 +32,15 @@ def test_sums_over_rows_equal_the_dense_product(channels, weighted):
     matrix, x = graph.to(DEVICE).adjacency, torch.randn(20, channels, device=DEVICE)
     out = torch.full_like(x, torch.nan)
     order = torch.randperm(20).to(DEVICE)
-    store_row_sums[(5, triton.cdiv(channels, 8), 1)](
+    sum_rows[(5, triton.cdiv(channels, 8), 1)](
         x,
         out,
         Rows(order, matrix.pattern.rowptr, matrix.pattern.col, matrix.value),
         20,
         channels,
-        block_r=4,
-        block_e=2,
-        block_c=8,
+        BLOCK_R=4,
+        BLOCK_E=2,
+        BLOCK_C=8,
     )
     torch.testing.assert_close(out.cpu(), dense(graph).float() @ x.cpu(), rtol=1e-5, atol=1e-5)
 

@@ -24,8 +24,7 @@ class Hardware:
         part: Seconds more for each part of a process.
         row_bytes: Bytes of rows, rising, whose products were timed.
         edge: Nanoseconds an edge and product, for rows of each of these sizes.
-        large_edge: The same on a large graph, whose rows lie too far apart for a GPU to find them
-            as quickly; none where that makes no difference.
+        large_edge: The same on a large graph, where it may take longer; none if it does not.
         edge_nodes: Up to how many nodes `edge` holds, and from how many on `large_edge` does.
         signal: Nanoseconds a byte of a signal and layer, for all that is done beside the product.
         feature: Nanoseconds a step for each dense feature.

@@ -25,7 +25,7 @@ _NUMBERS_OF_SUM, _NUMBERS_AT_ONCE = 2**14, 2**20
 _FEWEST_ROWS = 64
 # And it shares out a sum of many terms: with 745 of them the number of threads changed bits.
 _MOST_TERMS = 256
-# A GPU's libraries choose by where a matrix begins in which order they add up.
+# A GPU's libraries may choose by where a matrix begins in which order they add up.
 _ALIGNMENT = 256
 
 
