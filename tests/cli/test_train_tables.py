@@ -270,7 +270,7 @@ def test_validation_chooses_where_columns_are_plain(folder, capsys):
     assert main(["train", *tables(folder), *columns(), *few, "--json"]) == 0
     told = capsys.readouterr()
     names = "any-graph, deep, deep-short, deep-middle, deep-long"
-    assert f"among {names}, mlp or lets them vote, in about" in told.err
+    assert f"among {names}, mlp or lets them vote, 3 seeds of each, in about" in told.err
     assert "--preset names one directly" in told.err
     result = json.loads(told.out)
     losses = {(each["model"], each["preset"]): each["score"] for each in result["choice"]["tried"]}
@@ -279,17 +279,19 @@ def test_validation_chooses_where_columns_are_plain(folder, capsys):
     assert (choice["model"], choice["preset"]) == min(losses, key=losses.get)
     assert (result["model"], result["preset"]) == (votes[0]["model"], votes[0]["preset"])
     assert sum(vote["weight"] for vote in votes) == pytest.approx(1)
+    assert [vote["seed"] for vote in votes] == [0, 1, 2] * len(choice["votes"])
     assert "about_links" in choice
     # The best alone, if so asked.
     assert main(["train", *tables(folder), *columns(), *few, "--no-vote", "--json"]) == 0
     told = capsys.readouterr()
     alone = json.loads(told.out)
     assert f"among {names}, mlp, in about" in told.err
-    assert (alone["model"], alone["preset"]) == min(losses, key=losses.get)
+    best = min(alone["choice"]["tried"], key=lambda each: each["score"])
+    assert (alone["model"], alone["preset"]) == (best["model"], best["preset"])
     assert "votes" not in alone
     # A model that was named is the only one.
     assert main(["train", *tables(folder), *columns(), *few, "--model", "akgnn", "--json"]) == 0
-    assert f"among {names} or lets them vote, in about" in capsys.readouterr().err
+    assert f"among {names} or lets them vote, 3 seeds of each, in" in capsys.readouterr().err
 
 
 def test_validation_chooses_where_columns_are_of_several_kinds(folder, tmp_path, capsys):

@@ -1,15 +1,24 @@
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from akgnn.data.splits import Split
 from akgnn.errors import FailedRunsError, InterruptedRunError, SettingsError
 from akgnn.runs import choice as module
-from akgnn.runs.choice import CANDIDATES, Tried, candidate_plans, choose, expected_seconds
+from akgnn.runs.choice import (
+    CANDIDATES,
+    Tried,
+    candidate_plans,
+    choose,
+    expected_seconds,
+    seeds_to_vote,
+)
 from akgnn.runs.folder import RunFolder
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.train import train_run
+from akgnn.runs.train import train_run, train_runs, train_votes
 from akgnn.training.callbacks import Callback, StopWhen
 from akgnn.training.fit import predict_logits, scores_of
 
@@ -35,11 +44,11 @@ def plans_of(dataset="csbm:num_nodes=100", **changes):
 def test_every_model_is_trained_without_test_nodes(monkeypatch):
     seen = []
 
-    def spy(plan, data, **options):
-        seen.append((plan.run.model, data.split.test.numel()))
-        return train_run(plan, data, **options)
+    def spy(plans, data, **options):
+        seen.extend((plan.run.model, data.split.test.numel()) for plan in plans)
+        return train_runs(plans, data, **options)
 
-    monkeypatch.setattr(module, "train_run", spy)
+    monkeypatch.setattr(module, "train_runs", spy)
     plans = plans_of()
     choice = choose(plans, plans[0].load())
     assert seen == [(model, 0) for model in CANDIDATES]
@@ -99,6 +108,60 @@ def test_a_folder_that_has_a_state_goes_before_the_choices(tmp_path):
     kept = train_run(plan, data, RunFolder(tmp_path / "run"))
     again = train_run(plan, data, RunFolder(tmp_path / "run"), resume=True, start=snapshot)
     assert again.result.to_dict() == kept.result.to_dict()
+
+
+def test_seeds_of_a_plan_speak_as_one_and_share_its_part():
+    plans = [plan for plan in plans_of(epochs=8) if plan.run.model in ("mlp", "akgnn")]
+    data, watching = plans[0].load(), Watching()
+    choice = choose(plans, data, seeds=3, callbacks=[watching])
+    assert set(watching.seen) == set(range(6))
+    for plan, each in zip(plans, choice.tried, strict=True):
+        runs = [train_run(plan.with_seed(seed), data) for seed in range(3)]
+        mean = torch.stack([
+            run.result.calibration.scaled(predict_logits(run.model, data)).softmax(1)
+            for run in runs
+        ]).mean(0)  # fmt: skip
+        torch.testing.assert_close(each.voice.exp(), mean[data.split.val], rtol=1e-3, atol=1e-4)
+        losses = [run.result.val_log_loss for run in runs]
+        assert each.score == pytest.approx(sum(losses) / 3, abs=1e-4)
+        assert each.epochs == sum(run.result.epochs for run in runs)
+    shares = {plan.run.model: 0.0 for plan in plans}
+    for vote in choice.votes:
+        shares[vote.plan.run.model] += vote.weight
+        assert vote.weight == pytest.approx(
+            choice.weights[[plan.run.model for plan in plans].index(vote.plan.run.model)] / 3
+        )
+    assert sum(shares.values()) == pytest.approx(1)
+    assert [vote.plan.run.seed for vote in choice.votes] == [0, 1, 2] * (len(choice.votes) // 3)
+
+
+def test_seeds_that_were_tried_need_not_be_trained_again():
+    plans = [plan for plan in plans_of() if plan.run.model in ("gcn", "akgnn")]
+    data = plans[0].load()
+    choice, epochs = choose(plans, data, seeds=2), Watching()
+    assert len(choice.snapshots) == len(choice.votes)
+    run = train_votes(choice.votes, data, callbacks=[epochs], starts=choice.snapshots)
+    assert not epochs.seen
+    anew = train_votes(choice.votes, data)
+    torch.testing.assert_close(
+        run.model(data.x, data.graph), anew.model(data.x, data.graph), rtol=1e-3, atol=1e-4
+    )
+
+
+def test_several_seeds_vote_where_few_nodes_tell_who_is_right():
+    data = plans_of()[0].load()
+    known = torch.arange(150)
+
+    def seeds(number):
+        val, train = known[:number], known[number:]
+        return seeds_to_vote(SimpleNamespace(split=Split("s", train, val, train[:0]), graph=graph))
+
+    graph = data.graph
+    assert (seeds(99), seeds(100)) == (3, 1)
+    graph = SimpleNamespace(num_edges=2_000_000)
+    assert seeds(99) == 1
+    split = replace(data.split, val=data.split.train, chooses_on_train=True)
+    assert seeds_to_vote(data.with_split(split)) == 1
 
 
 def scored(monkeypatch, scores, stop_on="accuracy"):
@@ -166,12 +229,12 @@ def test_where_links_do_not_help_it_says_so(monkeypatch, losses, words):
 def test_a_model_that_fails_is_passed_over(monkeypatch):
     plans = plans_of()
 
-    def give(plan, data, **options):
-        if plan.run.model in ("mlp", "akgnn"):
-            raise module.DivergedError("It diverged.")
-        return train_run(plan, data, **options)
+    def give(plans, data, **options):
+        if plans[0].run.model in ("mlp", "akgnn"):
+            return [module.DivergedError("It diverged.")]
+        return train_runs(plans, data, **options)
 
-    monkeypatch.setattr(module, "train_run", give)
+    monkeypatch.setattr(module, "train_runs", give)
     choice = choose(plans, plans[0].load())
     assert choice.chosen.plan.run.model in ("gcn", "appnp")
     assert math.isnan(choice.tried[0].score)

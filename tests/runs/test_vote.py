@@ -11,7 +11,7 @@ from akgnn.runs.folder import RunFolder
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.runs.run import load_run
 from akgnn.runs.train import train_run, train_votes
-from akgnn.runs.vote import Vote, vote_weights, votes_in
+from akgnn.runs.vote import Vote, shares_by_name, vote_weights, votes_in
 from akgnn.training.callbacks import Callback
 from akgnn.training.ensemble import Ensemble
 
@@ -85,6 +85,12 @@ def test_votes_are_kept_and_checked():
     for weight in (0, -1, 2, math.nan):
         with pytest.raises(ValueError, match="above 0 and at most 1"):
             Vote(votes[0].plan, weight)
+
+
+def test_seeds_of_a_model_count_as_one_name():
+    plan = make_plan()
+    votes = [Vote(plan.with_seed(seed), 0.3) for seed in (0, 1)] + [Vote(make_plan("gcn"), 0.4)]
+    assert shares_by_name(votes) == {"akgnn (paper)": 0.6, "gcn (paper)": 0.4}
 
 
 def test_probabilities_are_the_weighted_mean_of_the_members(tmp_path):

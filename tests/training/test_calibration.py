@@ -87,6 +87,24 @@ def test_no_other_numbers_suit_better(size):
         assert cost(logits, y, temperature, power + step, typical, share) > least
 
 
+def test_nodes_of_any_class_make_it_less_sure_and_the_less_the_more_nodes_tell():
+    logits, y = drawn(size=2000)
+    few, many = (calibration_of(logits[:n], y[:n], doubtful=2.0) for n in (40, 2000))
+    surest = [
+        calibration_of(logits[:n], y[:n]).scaled(logits).softmax(1).max(1).values.mean()
+        for n in (40, 2000)
+    ]
+    lost = [
+        float(before - found.scaled(logits).softmax(1).max(1).values.mean())
+        for before, found in zip(surest, (few, many), strict=True)
+    ]
+    assert lost[0] > 0.005
+    assert 0 < lost[1] < 0.002
+    # In the end any class is as likely as another.
+    nothing = calibration_of(logits, y, doubtful=1e6).scaled(logits).softmax(1)
+    torch.testing.assert_close(nothing, torch.full_like(nothing, 0.25), rtol=0, atol=0.05)
+
+
 def test_errors_of_sure_nodes_are_expected():
     logits, y = drawn(size=2000)
     generator = torch.Generator().manual_seed(2)

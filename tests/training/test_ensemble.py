@@ -8,7 +8,12 @@ from torch import nn
 from akgnn.data.catalogue import load_dataset
 from akgnn.errors import DataError, SettingsError
 from akgnn.models.registry import build_model, find_model
-from akgnn.training.calibration import UNCALIBRATED, Calibration
+from akgnn.training.calibration import (
+    DOUBTFUL_NODES,
+    UNCALIBRATED,
+    Calibration,
+    calibration_of,
+)
 from akgnn.training.ensemble import Ensemble, ensemble_result, first_member
 from akgnn.training.fit import fit
 from akgnn.training.metrics import METRICS
@@ -107,6 +112,20 @@ def test_its_scores_are_those_of_the_mean_at_a_temperature_of_its_own(trained):
     assert found.val_log_loss < found.val_loss
     assert found.seconds == pytest.approx(math.fsum(result.seconds for result in results))
     assert found.history is results[0].history
+
+
+def test_a_vote_whose_shares_were_chosen_is_less_sure(trained):
+    ensemble, results = trained
+    models = [member.model for member in ensemble.members]
+    calibrations = [member.calibration for member in ensemble.members]
+    vote = Ensemble(models, calibrations, [1 / len(models)] * len(models)).eval()
+    sure, less = (ensemble_result(each, DATA, results).calibration for each in (ensemble, vote))
+    logits = ensemble(DATA.x, DATA.graph).detach()
+    assert less == calibration_of(
+        logits[DATA.split.val], DATA.y[DATA.split.val], doubtful=DOUBTFUL_NODES
+    )
+    highest = [each.scaled(logits).softmax(1).max(1).values.mean() for each in (sure, less)]
+    assert highest[0] > highest[1]
 
 
 def test_test_labels_choose_nothing(trained):

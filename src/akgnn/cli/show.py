@@ -254,7 +254,7 @@ def choice_object(choice: "Choice") -> dict[str, Any]:
         "why": choice.why,
         "about_links": choice.about_links,
         "score": choice.score.column,
-        "votes": [{**named(vote.plan), "weight": vote.weight} for vote in choice.votes],
+        "votes": [{**named(each.plan), "weight": weight} for each, weight in choice.voters],
         "tried": [
             {**named(each.plan), **{name: getattr(each, name) for name in names}}
             for each in choice.tried

@@ -25,7 +25,7 @@ def choose_plan(
     plans: Sequence["RunPlan"], data: "NodeData", force: bool, *, votes: bool
 ) -> "Choice":
     """Try the plans while a bar shows how far they are."""
-    from akgnn.runs.choice import choose, expected_seconds
+    from akgnn.runs.choice import choose, expected_seconds, seeds_to_vote
 
     models, presets = [plan.run.model for plan in plans], [plan.run.preset for plan in plans]
     # Several presets of one model, or several models.
@@ -34,15 +34,18 @@ def choose_plan(
         model if by_model or models.count(model) == 1 else preset
         for model, preset in zip(models, presets, strict=True)
     ]
-    seconds = duration(expected_seconds(plans, data))
+    seeds = seeds_to_vote(data) if votes else 1
+    seconds = duration(expected_seconds(plans, data, seeds))
     option = "--model" if by_model else "--preset"
     words = f"Validation chooses among {', '.join(names)}"
     words = f"{words} or lets them vote" if votes else words
+    words = f"{words}, {seeds} seeds of each" if seeds > 1 else words
     complain(f"{words}, in about {seconds}; {option} names one directly.")
-    shown = TrainingProgress(len(plans), plans[0].preset.training, names=names)
+    trained = [name for name in names for _ in range(seeds)]
+    shown = TrainingProgress(len(trained), plans[0].preset.training, names=trained)
     with StopRequests() as stops, shown as progress:
         try:
-            return choose(plans, data, callbacks=[progress, stops], force=force)
+            return choose(plans, data, seeds=seeds, callbacks=[progress, stops], force=force)
         except InterruptedRunError as error:
             raise InterruptedRunError(
                 f"{error} No model was chosen yet, and nothing was kept."

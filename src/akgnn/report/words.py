@@ -14,6 +14,7 @@ from akgnn.explain.signals import EnergyShare, Signals
 from akgnn.models.scalars import Position
 from akgnn.report.values import count, listed, number, signed
 from akgnn.runs.run import Run
+from akgnn.runs.vote import shares_by_name
 
 # A smaller share of a node's new signal is nothing to speak of.
 IGNORED_BELOW = 0.05
@@ -199,9 +200,12 @@ def ensemble_words(run: Run) -> list[str]:
     """What the members of an ensemble add to each other; nothing for a single run."""
     if run.votes:
         first, together = run.members[0].test_accuracy, run.result.test_accuracy
-        shares = listed([f"{vote.name} {100 * vote.weight:.0f} %" for vote in run.votes])
+        parts = shares_by_name(run.votes)
+        shares = listed([f"{name} {100 * weight:.0f} %" for name, weight in parts.items()])
+        seeds = len(run.votes) // len(parts)
+        models = f"{len(run.votes)} models vote{f', {seeds} seeds of each' * (seeds > 1)}"
         return [
-            f"{len(run.votes)} models vote: {shares}. Together {number(together)} %; the first "
+            f"{models}: {shares}. Together {number(together)} %; the first "
             f"alone {number(first)} % ({signed(together - first)}). Epochs and kernels are those "
             "of the first."
         ]

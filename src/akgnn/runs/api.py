@@ -9,7 +9,7 @@ from akgnn.data.node_data import NodeData
 from akgnn.data.tables.settings import TableSettings, paths_of
 from akgnn.errors import AkgnnError, SettingsError
 from akgnn.machine.device import choose_device
-from akgnn.runs.choice import Choice, choose
+from akgnn.runs.choice import Choice, choose, may_vote, seeds_to_vote
 from akgnn.runs.folder import RunFolder
 from akgnn.runs.memory import Sizes, memory_errors_explained
 from akgnn.runs.plan import RunPlan
@@ -129,8 +129,10 @@ def train(
         ] or plans
     elif len(plans) > 1:
         stop = StopWhen(lambda: any(callback.should_stop() for callback in callbacks))
-        choice = choose(plans, data, callbacks=[stop], force=force)
-        votes = choice.votes if vote and ensemble == 1 else ()
+        has_vote = vote and ensemble == 1 and may_vote(plans)
+        seeds = seeds_to_vote(data) if has_vote else 1
+        choice = choose(plans, data, seeds=seeds, callbacks=[stop], force=force)
+        votes = choice.votes if has_vote else ()
     plan = plans[0] if choice is None else choice.chosen.plan
     with memory_errors_explained(plan, place, Sizes.of(data)):
         # Who looks on wants to see the epochs, so they are trained again.
@@ -181,7 +183,7 @@ def train_chosen(
         resume=resume,
         checkpoint_seconds=checkpoint_seconds,
         callbacks=callbacks,
-        starts=None if choice is None else [each.snapshot for each, _ in choice.voters],
+        starts=None if choice is None else choice.snapshots,
     )
     if isinstance(outcome, AkgnnError):
         raise outcome

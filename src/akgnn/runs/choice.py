@@ -1,14 +1,19 @@
-"""A choice by validation: train a few plans on the same split, and say which is best and why."""
+"""A choice by validation: train a few plans on the same split, and say which is best and why.
+
+Where few nodes tell who is right, several seeds of each plan are trained and speak as one.
+"""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 
 import torch
 from torch import Tensor
 
 from akgnn.data.node_data import NodeData
 from akgnn.errors import (
+    AkgnnError,
     DivergedError,
     FailedRunsError,
     OutOfMemoryError,
@@ -17,7 +22,8 @@ from akgnn.errors import (
 )
 from akgnn.runs.memory import Sizes, check_memory, memory_errors_explained
 from akgnn.runs.plan import WITHOUT_EDGES, RunPlan
-from akgnn.runs.train import train_run
+from akgnn.runs.run import Run
+from akgnn.runs.train import train_run, train_runs
 from akgnn.runs.vote import Vote, vote_weights
 from akgnn.training.callbacks import Callback, Epoch
 from akgnn.training.score import Score
@@ -32,6 +38,9 @@ PRESET = "any-graph"
 # Epochs that are trained to tell how long all will take, and how many are usual before patience
 # begins to count.
 _TRIED_EPOCHS, _USUAL_EPOCHS = 6, 100
+# Seeds of each plan where there are fewer validation nodes than these, on graphs that are trained
+# in minutes. Chosen on splits of five graphs with about 60 validation nodes (docs/choosing.md).
+_SEEDS, _FEW_NODES, _MOST_EDGES = 3, 100, 1_000_000
 
 
 @dataclass(frozen=True)
@@ -40,13 +49,14 @@ class Tried:
 
     Attributes:
         plan: The plan.
-        score: What it is compared by.
-        val_accuracy: Validation accuracy in per cent.
-        epochs: How many epochs were trained.
+        score: What it is compared by, the mean over its seeds.
+        val_accuracy: Validation accuracy in per cent, likewise.
+        epochs: How many epochs were trained, of all seeds.
         seconds: How long that took.
         error: Why there is no score.
-        snapshot: Its last state: who resumes it need not train again.
-        voice: Its log-probabilities of the validation nodes.
+        snapshots: The last state of each seed, from the plan's own on: who resumes it need not
+            train again.
+        voice: Log-probabilities of the validation nodes, by the mean of its seeds.
     """
 
     plan: RunPlan
@@ -55,13 +65,18 @@ class Tried:
     epochs: int = 0
     seconds: float = 0.0
     error: str = ""
-    snapshot: Snapshot | None = field(default=None, repr=False, compare=False)
+    snapshots: tuple[Snapshot | None, ...] = field(default=(None,), repr=False, compare=False)
     voice: Tensor | None = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> str:
         """Its model and preset."""
         return f"{self.plan.run.model} ({self.plan.run.preset})"
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The last state of the plan's own seed."""
+        return self.snapshots[0]
 
 
 @dataclass(frozen=True)
@@ -90,8 +105,17 @@ class Choice:
 
     @property
     def votes(self) -> tuple[Vote, ...]:
-        """The same, as a run keeps them."""
-        return tuple(Vote(each.plan, weight) for each, weight in self.voters)
+        """The same, as a run keeps them: the seeds of a plan share its part alike."""
+        return tuple(
+            Vote(plan, weight / len(each.snapshots))
+            for each, weight in self.voters
+            for plan in _seeded(each.plan, len(each.snapshots))
+        )
+
+    @property
+    def snapshots(self) -> list[Snapshot | None]:
+        """The last state of each of the `votes`."""
+        return [snapshot for each, _ in self.voters for snapshot in each.snapshots]
 
     @property
     def why(self) -> str:
@@ -140,6 +164,7 @@ def choose(
     plans: Sequence[RunPlan],
     data: NodeData,
     *,
+    seeds: int = 1,
     callbacks: Sequence[Callback] = (),
     force: bool = False,
 ) -> Choice:
@@ -151,11 +176,17 @@ def choose(
     Args:
         plans: What to try; of equal scores the first is chosen.
         data: As `plan.load()` gives it, on the device to train on.
-        callbacks: Told of every epoch, with the index of the plan; they may end the training.
+        seeds: How many seeds of each plan are trained; `seeds_to_vote` says how many are wanted
+            for a vote.
+        callbacks: Told of every epoch, with the index of the seed among those of all plans, plan
+            after plan; they may end the training.
         force: Whether to try what memory is estimated not to suffice for.
     """
     data, score = data.without_test(), score_of(plans)
-    tried = [_try(plan, data, score, index, callbacks, force) for index, plan in enumerate(plans)]
+    tried = [
+        _try(plan, data, score, seeds, seeds * index, callbacks, force)
+        for index, plan in enumerate(plans)
+    ]
     scored = [each for each in tried if not each.error]
     if not scored:
         raise FailedRunsError(f"No model could be trained, the first: {tried[0].error}")
@@ -166,6 +197,12 @@ def choose(
 def may_vote(plans: Sequence[RunPlan]) -> bool:
     """Whether models of these plans can be asked the same: none takes labels as inputs."""
     return not any(plan.preset.strategy.takes_labels for plan in plans)
+
+
+def seeds_to_vote(data: NodeData) -> int:
+    """How many seeds of each plan are to vote: several where few validation nodes tell of them."""
+    is_told = len(data.split.val) >= _FEW_NODES or data.split.chooses_on_train
+    return 1 if is_told or data.graph.num_edges > _MOST_EDGES else _SEEDS
 
 
 def _weights(tried: Sequence[Tried], best: Tried, data: NodeData) -> list[float]:
@@ -180,7 +217,7 @@ def _weights(tried: Sequence[Tried], best: Tried, data: NodeData) -> list[float]
     return [shares.get(index, 0.0) for index in range(len(tried))]
 
 
-def expected_seconds(plans: Sequence[RunPlan], data: NodeData) -> float:
+def expected_seconds(plans: Sequence[RunPlan], data: NodeData, seeds: int = 1) -> float:
     """About how long `choose` will take, from a few epochs of each plan."""
     total = 0.0
     for plan in plans:
@@ -193,7 +230,7 @@ def expected_seconds(plans: Sequence[RunPlan], data: NodeData) -> float:
             continue
         usual = min(plan.preset.training.epochs, plan.preset.training.patience + _USUAL_EPOCHS)
         starts = len(initial_values(plan.build(plan.with_inputs(data)), plan.preset.training))
-        total += watch.shortest * usual * starts
+        total += watch.shortest * usual * starts * seeds
     return total
 
 
@@ -201,28 +238,57 @@ def _try(
     plan: RunPlan,
     data: NodeData,
     score: Score,
-    index: int,
+    seeds: int,
+    first_index: int,
     callbacks: Sequence[Callback],
     force: bool,
 ) -> Tried:
     # Of an ensemble the first member speaks for all.
-    last, first = _LastState(), plan.members()[0]
+    first, last = plan.members()[0], _LastStates()
     try:
         if not force:
             check_memory(first, Sizes.of(data), data.y.device)
         with memory_errors_explained(first, data.y.device, Sizes.of(data)):
-            run = train_run(first, data, callbacks=[*callbacks, last], index=index)
-    except (DivergedError, OutOfMemoryError) as error:
+            outcomes = train_runs(
+                _seeded(first, seeds),
+                data,
+                callbacks=[*callbacks, last],
+                first_index=first_index,
+            )
+    except OutOfMemoryError as error:
         return Tried(plan, error=str(error))
-    fit, inputs = run.result, first.with_inputs(data)
-    assert run.trained_model is not None, "a run without a folder has its model"
-    with torch.no_grad():
-        model, nodes = run.trained_model.eval(), inputs.split.val
-        scores = scores_at(model, inputs.x, inputs.graph, nodes)
-    voice = fit.calibration.scaled(scores).log_softmax(1).cpu()
+    runs: list[Run] = []
+    for outcome in outcomes:
+        if isinstance(outcome, AkgnnError):
+            return Tried(plan, error=str(outcome))
+        runs.append(outcome)
+    fits = [run.result for run in runs]
     return Tried(
-        plan, score.value(fit), fit.val_accuracy, fit.epochs, fit.seconds, "", last.snapshot, voice
+        plan,
+        fmean(score.value(fit) for fit in fits),
+        fmean(fit.val_accuracy for fit in fits),
+        sum(fit.epochs for fit in fits),
+        sum(fit.seconds for fit in fits),
+        "",
+        tuple(last.snapshots.get(first_index + index) for index in range(seeds)),
+        _voice(runs, first.with_inputs(data)),
     )
+
+
+def _seeded(plan: RunPlan, seeds: int) -> list[RunPlan]:
+    """The plan with so many seeds, from its own on."""
+    return [plan.with_seed(plan.run.seed + number) for number in range(seeds)]
+
+
+@torch.no_grad()
+def _voice(runs: Sequence[Run], data: NodeData) -> Tensor:
+    """Log-probabilities of the validation nodes, by the mean of the runs."""
+    voices = []
+    for run in runs:
+        assert run.trained_model is not None, "a run without a folder has its model"
+        scores = scores_at(run.trained_model.eval(), data.x, data.graph, data.split.val)
+        voices.append(run.result.calibration.scaled(scores).log_softmax(1).cpu())
+    return torch.stack(voices).logsumexp(0) - math.log(len(voices))
 
 
 def score_of(plans: Sequence[RunPlan]) -> Score:
@@ -247,19 +313,18 @@ class _EpochTimes(Callback):
         self.shortest = min(self.shortest, self._watch.lap())
 
 
-class _LastState(Callback):
-    """Takes a snapshot of the last state, once a training has ended."""
-
-    snapshot: Snapshot | None = None
+class _LastStates(Callback):
+    """Takes a snapshot of the last state of each run, once its training has ended."""
 
     def __init__(self) -> None:
-        self._epoch: Epoch | None = None
+        self.snapshots: dict[int, Snapshot] = {}
+        self._epochs: dict[int, Epoch] = {}
 
     def after_epoch(self, epochs: Sequence[Epoch]) -> None:
-        """Remember the epoch."""
-        self._epoch = epochs[-1]
+        """Remember the epochs."""
+        self._epochs.update({epoch.index: epoch for epoch in epochs})
 
     def after_run(self, index: int, outcome: object) -> None:
         """Take the snapshot."""
-        if self._epoch is not None:
-            self.snapshot = self._epoch.snapshot()
+        if index in self._epochs:
+            self.snapshots[index] = self._epochs.pop(index).snapshot()

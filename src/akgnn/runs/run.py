@@ -36,7 +36,7 @@ from akgnn.runs.folder import RunFolder, check_fit
 from akgnn.runs.plan import RunPlan
 from akgnn.runs.predictions import Predictions
 from akgnn.runs.rows import kept_rows
-from akgnn.runs.vote import Vote, votes_in
+from akgnn.runs.vote import Vote, shares_by_name, votes_in
 from akgnn.training.ensemble import Ensemble
 from akgnn.training.fit import logits_hiding, predict_logits
 from akgnn.training.history import History
@@ -340,7 +340,7 @@ class Run:
     @property
     def name(self) -> str:
         """Its model and preset, and how many others vote with it."""
-        run, others = self.plan.run, len(self.votes) - 1
+        run, others = self.plan.run, len(shares_by_name(self.votes)) - 1
         more = f" and {others} more" if others > 0 else ""
         return f"{run.model} ({run.preset}){more}"
 
@@ -365,9 +365,8 @@ class Run:
             *result.shown(),
         ]
         if self.votes:
-            rows.append(
-                ("votes", ", ".join(f"{v.name} {100 * v.weight:.0f} %" for v in self.votes))
-            )
+            shares = shares_by_name(self.votes).items()
+            rows.append(("votes", ", ".join(f"{name} {100 * w:.0f} %" for name, w in shares)))
         elif self.members:
             alone = f"{len(self.members)} members; alone {self.member_accuracy:.1f} % on average"
             rows.append(("ensemble", alone))
@@ -396,6 +395,7 @@ class Run:
                     {
                         "model": vote.plan.run.model,
                         "preset": vote.plan.run.preset,
+                        "seed": vote.plan.run.seed,
                         "weight": vote.weight,
                         **member.to_dict(),
                     }

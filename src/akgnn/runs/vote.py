@@ -55,6 +55,14 @@ class Vote:
         )
 
 
+def shares_by_name(votes: Sequence[Vote]) -> dict[str, float]:
+    """The share of each model and preset, of all its seeds together, in the order of the votes."""
+    shares: dict[str, float] = {}
+    for vote in votes:
+        shares[vote.name] = shares.get(vote.name, 0.0) + vote.weight
+    return shares
+
+
 def votes_in(content: Mapping[str, Any]) -> tuple[Vote, ...]:
     """The votes that the content of a `run.json` has; none of a single model.
 

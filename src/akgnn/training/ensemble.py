@@ -12,7 +12,7 @@ from akgnn.csr import CSR
 from akgnn.data.node_data import NodeData
 from akgnn.errors import DataError, SettingsError
 from akgnn.graph import Graph
-from akgnn.training.calibration import Calibrated, Calibration
+from akgnn.training.calibration import DOUBTFUL_NODES, Calibrated, Calibration
 from akgnn.training.fit import predict_logits, scores_of
 from akgnn.training.metrics import accuracy, cross_entropy
 from akgnn.training.result import FitResult
@@ -30,7 +30,8 @@ class Ensemble(nn.Module):
     Args:
         models: The members; all with the same classes.
         calibrations: How the scores of each become probabilities, such as `FitResult.calibration`.
-        weights: The share of each, which add up to 1; the same for all if not given.
+        weights: The share of each in a vote, chosen by validation nodes; they add up to 1. All
+            alike if not given.
 
     Raises:
         SettingsError: There is no member, or one lacks its calibration or its share.
@@ -48,6 +49,7 @@ class Ensemble(nn.Module):
                 "An ensemble has at least one member, and a calibration for each: got "
                 f"{len(models)} models and {len(calibrations)} calibrations."
             )
+        self.is_vote = weights is not None
         weights = [1 / len(models)] * len(models) if weights is None else weights
         if len(weights) != len(models) or not all(0 < weight <= 1 for weight in weights):
             raise SettingsError(
@@ -96,7 +98,9 @@ def ensemble_result(model: Ensemble, data: NodeData, results: Sequence[FitResult
     """
     logits, split = predict_logits(model, data), data.split
     # The mean of sure voices that differ is less sure than it could be, so it is calibrated again.
-    scores, calibration = scores_of({"test": logits[split.test], "val": logits[split.val]}, data)
+    shown = {"test": logits[split.test], "val": logits[split.val]}
+    doubtful = DOUBTFUL_NODES if model.is_vote else 0.0
+    scores, calibration = scores_of(shown, data, doubtful=doubtful)
     scores["val_loss"] = float(cross_entropy(logits[split.val], data.y[split.val]))
     scores["train_accuracy"] = accuracy(logits[split.train].argmax(1), data.y[split.train])
     seconds = sum(result.seconds for result in results)

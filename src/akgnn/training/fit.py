@@ -331,12 +331,15 @@ def result_of(state: TrainingState, data: NodeData) -> FitResult:
     )
 
 
-def scores_of(logits: Mapping[str, Tensor], data: NodeData) -> tuple[dict[str, float], Calibration]:
+def scores_of(
+    logits: Mapping[str, Tensor], data: NodeData, *, doubtful: float = 0.0
+) -> tuple[dict[str, float], Calibration]:
     """Every metric of the test and validation nodes, and what calibrates them.
 
     Args:
         logits: Class scores of the nodes of each, under `test` and `val`.
         data: Their labels.
+        doubtful: As `calibration_of` takes it.
     """
     split = {part: getattr(data.split, part) for part in ("test", "val")}
     shown = {part: everywhere(logits[part], nodes) for part, nodes in split.items()}
@@ -344,7 +347,9 @@ def scores_of(logits: Mapping[str, Tensor], data: NodeData) -> tuple[dict[str, f
     # Where validation nodes are nodes of training too, they cannot tell.
     is_trained = everywhere(torch.isin(split["val"], data.split.train), split["val"])
     is_held_out = not bool(is_trained.any())
-    calibration = calibration_of(shown["val"], y["val"]) if is_held_out else UNCALIBRATED
+    calibration = UNCALIBRATED
+    if is_held_out:
+        calibration = calibration_of(shown["val"], y["val"], doubtful=doubtful)
     scores = {
         f"{part}_{name}": metric.function(
             calibration.scaled(shown[part]) if metric.of_probabilities else shown[part], y[part]
