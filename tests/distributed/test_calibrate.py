@@ -1,3 +1,4 @@
+import time
 from dataclasses import replace
 
 import pytest
@@ -19,8 +20,8 @@ KNOWN = Hardware(
 )  # fmt: skip
 
 
-def told(each, device) -> float:
-    """The seconds of a try on hardware whose figures are known."""
+def told(each, device, group) -> list[float]:
+    """The seconds of tries on hardware whose figures are known, one of them disturbed."""
     work = planned(
         num_nodes=each.nodes,
         num_edges=each.nodes * each.degree,
@@ -33,7 +34,8 @@ def told(each, device) -> float:
     work = replace(
         work, num_parts=each.parts, is_sparse=each.entries is not None, feature_entries=entries
     )
-    return forecast(work, MeshShape(1, 1), KNOWN).seconds.total
+    seconds = forecast(work, MeshShape(1, 1), KNOWN).seconds.total
+    return [seconds, 5 * seconds, seconds]
 
 
 def test_figures_are_found_again(monkeypatch):
@@ -48,10 +50,23 @@ def test_figures_are_found_again(monkeypatch):
 
 def test_graphs_are_neither_too_small_nor_too_large(monkeypatch):
     seen = []
-    monkeypatch.setattr(calibrate, "_step", lambda each, _: seen.append(each.nodes) or 1.0)
+    monkeypatch.setattr(calibrate, "_step", lambda each, *_: seen.append(each.nodes) or [1.0])
     for nodes in (3, 10**9):
         measure(Group(), CPU, nodes=nodes)
     assert {*seen} == {100, 2_000, 40_000}
+
+
+def test_a_step_is_over_when_it_is_in_all_processes():
+    """The clock of who is quick waits for who is slow."""
+
+    def timed(group):
+        clock = calibrate._Clock(CPU, group)
+        time.sleep(0.2 * group.rank)
+        clock.after_epoch([])
+        return clock.times[-1]
+
+    quick, slow = on_threads(2, timed)
+    assert quick == pytest.approx(slow, abs=0.15)
 
 
 def test_messages_are_timed_between_processes_and_the_slowest_counts(monkeypatch):
@@ -75,7 +90,7 @@ def test_processes_of_one_machine_share_its_memory(monkeypatch):
 def test_a_try_is_really_trained(monkeypatch):
     monkeypatch.setattr(calibrate, "_EPOCHS", 3)
     for each in (calibrate._Try(60, parts=4), calibrate._Try(60, features=40, entries=5)):
-        assert calibrate._step(each, CPU) > 0
+        assert all(seconds > 0 for seconds in calibrate._step(each, CPU, Group()))
 
 
 def test_this_machine_alone_is_measured_without_a_wire(monkeypatch):

@@ -1,8 +1,9 @@
 """Two small measurements that tell what hardware can do: steps on generated graphs, and messages.
 
 Every process takes the same steps at the same time, since processes of one machine share its
-memory, each for itself; the quickest of several tries counts, since the others were disturbed. Then
-all send each other rows.
+memory, and waits for the others after each, as it does in training. Then all send each other rows.
+What a step or a message mostly takes counts, the median of all tries: whatever disturbs them here
+disturbs a training too.
 """
 
 import os
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -95,12 +97,12 @@ def measure(
     tries = _tries(nodes)
     rounds, few, many = [], [], []
     for _ in range(_ROUNDS):
-        rounds.append([_step(each, device) for each in tries])
+        rounds.append([_step(each, device, group) for each in tries])
         if group.size > 1:
             # In every round: what disturbs a wire may do so for seconds.
             few += _seconds(partial(_send, group, device, _SMALL))
             many += _seconds(partial(_send, group, device, _LARGE))
-    seconds = _slowest(group, [min(each) for each in zip(*rounds, strict=True)])
+    seconds = _slowest(group, [median(chain(*each)) for each in zip(*rounds, strict=True)])
     counts, wanted = np.array([_counts(each) for each in tries]), np.array(seconds)
     # By the time that each takes, so that errors are relative; and columns of one size.
     scale = counts.max(0)
@@ -160,20 +162,21 @@ def _counts(each: _Try) -> list[float]:
 
 
 class _Clock(Callback):
-    """Notes when epochs ended."""
+    """Notes when epochs ended in all processes."""
 
-    def __init__(self, device: torch.device) -> None:
-        self._device, self.times = device, [time.perf_counter()]
+    def __init__(self, device: torch.device, group: Group) -> None:
+        self._device, self._group, self.times = device, group, [time.perf_counter()]
 
     def after_epoch(self, epochs: Sequence[Epoch]) -> None:
         """Note it."""
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
+        self._group.gather(torch.zeros(1))
         self.times.append(time.perf_counter())
 
 
-def _step(each: _Try, device: torch.device) -> float:
-    """Seconds of a step with its evaluation, by this process alone."""
+def _step(each: _Try, device: torch.device, group: Group) -> list[float]:
+    """Seconds of steps with their evaluation, which all processes take, each for itself."""
     data = look_alike(
         each.nodes, each.degree, each.features, _CLASSES, each.entries, labelled=2 * _CLASSES
     )
@@ -181,16 +184,16 @@ def _step(each: _Try, device: torch.device) -> float:
     rows = own_rows(cut_in_memory(data, owner), Group(), device)
     settings = AKGNNSettings().updated({"hidden_channels": each.channels})
     model = build_model("akgnn", settings, each.features, _CLASSES, seed=0).to(device)
-    clock = _Clock(device)
+    clock = _Clock(device, group)
     fit_parts(model, rows, TrainSettings(epochs=_EPOCHS, patience=_EPOCHS), callbacks=[clock])
-    seconds = np.diff(clock.times)[_UNSEEN:]
-    return float(seconds.min())
+    seconds: list[float] = np.diff(clock.times)[_UNSEEN:].tolist()
+    return seconds
 
 
 def _wire(group: Group, few: Sequence[float], many: Sequence[float]) -> tuple[float, float]:
     """Seconds of a message whatever its size, and bytes a second that a process receives."""
     # A link that goes one way at a time now and then goes both: what it mostly does counts.
-    least, typical = _slowest(group, [min(few), median(many)])
+    least, typical = _slowest(group, [median(few), median(many)])
     received = (_LARGE - _SMALL) * 64 * _FLOAT * (group.size - 1)
     # Where something else disturbed the few, they may seem to take as long.
     return least, received / max(typical - least, typical / 2)
