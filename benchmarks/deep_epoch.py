@@ -11,10 +11,11 @@ a sparse CSR matrix. Features are dense for all: of Photo's 35 % are not 0.
 An epoch is a step of training and a look at validation. On a GPU ours is measured twice: launched
 from Python as PyG's is, and recorded once and replayed, as `akgnn train` and `fit_many` do. All
 take turns, so that whatever else the machine does concerns them alike; a repetition is the mean of
-some epochs. Shown are medians in milliseconds, the ratio of ours to each (the recorded one if there
-is), and the load of the machine at the beginning, which should be near 0 for times to mean
-something. `--processor` takes processor seconds of all threads instead of time passed, which tell
-something on a busy machine too.
+some epochs. The process keeps the memory that it frees, as `akgnn train` does, for all of them.
+Shown are medians in milliseconds, the ratio of ours to each (the recorded one if there is), and the
+load of the machine at the beginning, which should be near 0 for times to mean something.
+`--processor` takes processor seconds of all threads instead of time passed, which tell something on
+a busy machine too.
 """
 
 import argparse
@@ -36,6 +37,7 @@ from akgnn.data.catalogue import load_dataset
 from akgnn.data.node_data import NodeData, numbered
 from akgnn.data.splits import split_per_class
 from akgnn.errors import DataError
+from akgnn.machine.device import keep_freed_memory
 from akgnn.models.akgnn_deep import DeepAKGNN
 from akgnn.ops.dropout import Noise
 from akgnn.training.batched.stacked import StackedRun, StackedTrainer
@@ -185,6 +187,7 @@ def main() -> None:
     parser.add_argument("--processor", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    keep_freed_memory()
     result: dict[str, Any] = {
         "load": [round(value, 2) for value in os.getloadavg()],
         "threads": options.threads,

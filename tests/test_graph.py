@@ -109,6 +109,13 @@ def test_zero_and_minus_zero_are_one_weight():
     assert Graph(CSR(pattern, value)).is_symmetric
 
 
+def test_degrees_that_occur_are_told_once_and_by_node():
+    graph = Graph.from_edge_index(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=4)
+    found, of_node = graph.degrees
+    assert found.tolist() == [0, 1, 2]
+    assert torch.equal(found[of_node], graph.degree)
+
+
 def test_weights_of_many_blocks_give_the_same_degrees(monkeypatch):
     weight = torch.rand(300, dtype=torch.float64)
     graph = Graph.from_edge_index(torch.randint(40, (2, 300)), weight)

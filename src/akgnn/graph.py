@@ -198,6 +198,12 @@ class Graph:
         return degree.to(weight.dtype)
 
     @cached_property
+    def degrees(self) -> tuple[Tensor, Tensor]:
+        """The degrees that occur, each once, and which of them every node has."""
+        found: tuple[Tensor, Tensor] = torch.unique(self.degree, return_inverse=True)
+        return found
+
+    @cached_property
     def mean_degree(self) -> float:
         """The mean of the degrees above 0; 1 where there are none.
 

@@ -16,6 +16,8 @@ class Halving(Blocks):
         self._add_blocks(3, 4, Linear, **{"num_layers": 2, "norm": "none", **options})
         self.drops = [Dropout(0.0, DropoutKey.LAYER_INPUT + k) for k in range(2)]
 
+    has_relu = True
+
     def activate(self, h):
         return h.relu()
 

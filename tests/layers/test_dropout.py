@@ -32,6 +32,13 @@ def test_sparse_features_stay_sparse_and_drop_alike():
     assert drop(x, noise).pattern is x.pattern
 
 
+@pytest.mark.parametrize("rate", [0.0, 0.5])
+@pytest.mark.parametrize("noise", [None, Noise(1, 2)])
+def test_of_relu_is_what_it_makes_of_relu(rate, noise):
+    x, drop = torch.randn(20, 6), Dropout(rate, 3).eval()
+    assert torch.equal(drop.of_relu(x, noise), drop(x.relu(), noise))
+
+
 def test_evaluation_keeps_everything():
     x = torch.ones(3, 4)
     assert Dropout(0.5, 0).eval()(x, None) is x

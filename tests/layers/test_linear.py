@@ -55,3 +55,14 @@ def test_low_precision_signals_meet_weights_of_float32():
     torch.testing.assert_close(out.float(), linear(x), rtol=2e-2, atol=2e-2)
     out.float().sum().backward()
     assert linear.weight.grad.dtype == linear.bias.grad.dtype == torch.float32
+
+
+@pytest.mark.parametrize("shape", [(7, 3), (2, 7, 3)])
+def test_dense_features_are_multiplied_and_shifted(shape):
+    linear, x = Linear(3, 4, initialisation="uniform").double(), torch.randn(*shape).double()
+    torch.testing.assert_close(linear(x), x @ linear.weight + linear.bias)
+
+    def scores(weight, bias):
+        return torch.func.functional_call(linear, {"weight": weight, "bias": bias}, x)
+
+    assert torch.autograd.gradcheck(scores, (linear.weight, linear.bias))

@@ -4,6 +4,8 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from akgnn.graph import Graph
+from akgnn.ops import composed
 from akgnn.ops.adaptive import adaptive_propagate, adaptive_propagate_reference
 from oracles import FORMS, KINDS, random_graph, with_gradients
 
@@ -56,6 +58,97 @@ def test_large_signals_have_the_same_gradients(form):
     expected = with_gradients(adaptive_propagate_reference, graph, *wide, form, grad.double())
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one.double(), other, rtol=1e-4, atol=1e-3)
+
+
+def few_degrees(kind):
+    """Graphs in which degrees are few, some of which are awkward."""
+    pairs = {
+        "one node": (1, []),
+        "no edges": (6, []),
+        "a ring, a star and an isolated node": (
+            9,
+            [(0, 1), (1, 2), (2, 0), (3, 4), (3, 5), (3, 6), (3, 7)],
+        ),
+    }
+    number, edges = pairs[kind]
+    one = torch.tensor(edges, dtype=torch.long).view(-1, 2).T
+    return Graph.from_edge_index(torch.cat([one, one.flip(0)], 1), num_nodes=number)
+
+
+AWKWARD = ["one node", "no edges", "a ring, a star and an isolated node"]
+
+
+@pytest.mark.parametrize("kind", AWKWARD)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("a", [0.0, 0.7])
+@pytest.mark.parametrize("w", [1.0, -0.3, "one", "of groups"])
+@pytest.mark.parametrize("rows", [2, 100])
+def test_scalings_made_once_a_degree_equal_the_formula(monkeypatch, kind, form, a, w, rows):
+    channels, graph = 6, few_degrees(kind)
+    monkeypatch.setattr(composed, "_NODES_OF_DEGREE", 1)
+    monkeypatch.setattr(composed, "BLOCK", rows * channels)
+    h = torch.randn(graph.num_nodes, channels, dtype=torch.float64)
+    grad = torch.randn(graph.num_nodes, channels, dtype=torch.float64)
+    own = torch.tensor([a, a + 0.5, a + 2], dtype=torch.float64)
+    weights = {"one": torch.tensor([1.3]), "of groups": torch.tensor([0.4, -1.1, 0.0])}
+    w = weights[w].double() if isinstance(w, str) else w
+
+    found = _results(adaptive_propagate, graph, h, own, w, form, grad)
+    by_channel = [x.repeat_interleave(2) if _is_grouped(x) else x for x in (own, w)]
+    expected = _results(adaptive_propagate_reference, graph, h, *by_channel, form, grad)
+    for one, other in zip(found, expected, strict=True):
+        together = other.view(3, 2).sum(1) if one.shape != other.shape else other
+        torch.testing.assert_close(one, together)
+
+
+def _is_grouped(weight):
+    return isinstance(weight, torch.Tensor) and weight.numel() > 1
+
+
+def _results(propagate, graph, h, a, w, form, grad):
+    """The step, and the gradients of all that learn where they are defined."""
+    h, a, w = (x.clone().requires_grad_() if isinstance(x, torch.Tensor) else x for x in (h, a, w))
+    out = propagate(graph, h, a, w, normalisation=form)
+    learned = [x for x in (h, a, w) if isinstance(x, torch.Tensor)]
+    return [out.detach(), *torch.autograd.grad(out, learned, grad)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("w", [1.0, torch.tensor([0.4, -1.1], dtype=torch.float64)])
+def test_gradcheck_where_scalings_are_made_once_a_degree(monkeypatch, form, w):
+    monkeypatch.setattr(composed, "_NODES_OF_DEGREE", 1)
+    graph = few_degrees("a ring, a star and an isolated node")
+    h = torch.randn(graph.num_nodes, 4, dtype=torch.float64, requires_grad=True)
+    a = torch.tensor([0.7, 2.0], dtype=torch.float64, requires_grad=True)
+    learned = [w.clone().requires_grad_()] if isinstance(w, torch.Tensor) else []
+
+    def step(h, a, *weights):
+        return adaptive_propagate(graph, h, a, *(weights or (w,)), normalisation=form)
+
+    assert torch.autograd.gradcheck(step, (h, a, *learned))
+
+
+def test_scalings_of_few_degrees_are_no_signals_of_their_own():
+    nodes, channels = 4000, 32
+    ring = torch.arange(nodes)
+    edges = torch.stack([ring, ring.roll(1)])
+    graph = Graph.from_edge_index(torch.cat([edges, edges.flip(0)], 1), num_nodes=nodes)
+    a = torch.ones(4)
+    kernel = composed._Kernel.build(graph, torch.randn(nodes, channels), "sym", a, 1.0)
+    assert kernel.left.shape == kernel.own.shape == (1, channels)
+
+
+@pytest.mark.parametrize("groups", [2, 8, 32, 64])
+def test_gradients_of_groups_equal_those_of_the_formula(groups):
+    graph = random_graph(12, num_nodes=60, num_edges=200)
+    h, grad = torch.randn(60, 64), torch.randn(60, 64)
+    a = torch.rand(groups) + 0.5
+    found = _results(adaptive_propagate, graph, h, a, 1.0, "sym", grad)
+    wide = [x.double() for x in (h, a.repeat_interleave(64 // groups))]
+    expected = _results(adaptive_propagate_reference, graph, *wide, 1.0, "sym", grad.double())
+    expected[2] = expected[2].view(groups, -1).sum(1)
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one.double(), other, rtol=1e-4, atol=1e-4)
 
 
 def test_a_weight_changed_after_the_step_does_not_change_its_gradient():
@@ -138,5 +231,17 @@ def test_groups_of_each_weight_may_differ(form, own, neighbours):
 
     found = with_gradients(adaptive_propagate, graph, h, a, w, form, grad)
     expected = with_gradients(by_channel, graph, h, a, w, form, grad)
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("groups", [1, 4])
+def test_a_transposed_signal_is_propagated_as_any_other(form, groups):
+    graph = random_graph(14, num_nodes=40, num_edges=90)
+    h, grad = torch.randn(8, 40).T, torch.randn(8, 40).T
+    a = torch.rand(groups) + 0.5
+    found = _results(adaptive_propagate, graph, h, a, 1.0, form, grad)
+    expected = _results(adaptive_propagate, graph, h.contiguous(), a, 1.0, form, grad.contiguous())
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other)

@@ -7,6 +7,7 @@ from typing import cast
 from torch import Tensor, nn
 
 from akgnn.csr import CSR
+from akgnn.layers.dropout import Dropout
 from akgnn.layers.linear import Linear, multiply
 from akgnn.layers.norms import NORMS, Norm
 from akgnn.ops.dropout import Noise
@@ -29,6 +30,11 @@ class Blocks(nn.Module, ABC):
     transforms: nn.ModuleList
     residuals: nn.ModuleList
     norms: nn.ModuleList
+
+    @property
+    @abstractmethod
+    def has_relu(self) -> bool:
+        """Whether σ is relu."""
 
     @abstractmethod
     def activate(self, h: Tensor) -> Tensor:
@@ -81,6 +87,13 @@ class Blocks(nn.Module, ABC):
             transform = cast(Linear, self.transforms[k])
             mixed = transform.shifted(propagate(k, multiply(before, transform.weight)))
             if len(self.residuals):
-                mixed = mixed + self.residuals[k](before)
-            outputs.append(drop(self.activate(self.norms[k](mixed)), noise))
+                mapped = self.residuals[k](before)
+                # In place where that loses no digits: the map is needed by nothing else.
+                same = mapped.dtype == mixed.dtype
+                mixed = mapped.add_(mixed) if same else mapped + mixed
+            normalised = self.norms[k](mixed)
+            if self.has_relu:
+                outputs.append(cast(Dropout, drop).of_relu(normalised, noise))
+            else:
+                outputs.append(drop(self.activate(normalised), noise))
         return outputs

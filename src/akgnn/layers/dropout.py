@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from typing import Final, TypeVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from akgnn.csr import CSR
 from akgnn.hashing import Key
 from akgnn.ops.dropout import Noise, check_rate, dropout, dropout_entries, kept_nodes
+from akgnn.ops.relu_dropout import relu_dropout
 
 Features = TypeVar("Features", Tensor, CSR)
 
@@ -106,6 +108,13 @@ class Dropout(_Drop):
 
     def _mean(self, x: Features) -> Features:
         return x
+
+    def of_relu(self, x: Tensor, noise: Noise | None = None) -> Tensor:
+        """What `forward` makes of relu(x), in less time."""
+        noise = noise_in(self, noise)
+        if noise is None or self.rate == 0:
+            return F.relu(x)
+        return relu_dropout(x, self.rate, noise.key(self.key))
 
     def _dropped(self, x: Features, key: Key) -> Features:
         if isinstance(x, CSR):

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from akgnn.csr import CSR
 from akgnn.errors import DataError, SettingsError
-from akgnn.ops.divided import product, shift
+from akgnn.ops.divided import affine, product, shift
 from akgnn.ops.products import sparse_linear
 
 Initialisation = Literal["glorot_normal", "uniform"]
@@ -68,7 +68,10 @@ class Linear(nn.Module):
 
     def forward(self, x: Tensor | CSR) -> Tensor:
         """Map `x`, one row a node."""
-        return self.shifted(multiply(x, self.weight))
+        if isinstance(x, CSR) or self.bias is None:
+            return self.shifted(multiply(x, self.weight))
+        weight = _weight_for(x, self.weight)
+        return affine(x, weight, self.bias.unsqueeze(-2).to(weight.dtype))
 
     def shifted(self, h: Tensor) -> Tensor:
         """`h` with the bias added, if there is one."""
@@ -88,9 +91,13 @@ def multiply(x: Tensor | CSR, weight: Tensor) -> Tensor:
     """The product x W for dense or sparse x, in the precision of dense x if that is lower."""
     if isinstance(x, CSR):
         return sparse_linear(x, weight)
+    return product(x, _weight_for(x, weight))
+
+
+def _weight_for(x: Tensor, weight: Tensor) -> Tensor:
+    """The weight in the precision of the product with `x`, which is checked."""
     check_input(x, weight)
-    is_low = x.dtype in (torch.bfloat16, torch.float16)
-    return product(x, weight.to(x.dtype) if is_low else weight)
+    return weight.to(x.dtype) if x.dtype in (torch.bfloat16, torch.float16) else weight
 
 
 def check_input(x: Tensor, weight: Tensor) -> None:

@@ -280,9 +280,14 @@ class AdaptiveNetwork(nn.Module, ABC):
             None if slices is None else slices.own(settings.hidden_channels, settings.channel_unit)
         )
 
+    @property
+    def has_relu(self) -> bool:
+        """Whether σ is relu."""
+        return self.settings.activation == "relu"
+
     def activate(self, h: Tensor) -> Tensor:
         """The non-linearity σ."""
-        return F.relu(h) if self.settings.activation == "relu" else F.leaky_relu(h)
+        return F.relu(h) if self.has_relu else F.leaky_relu(h)
 
     def _inputs(self, x: Tensor | CSR, noise: Noise | None = None) -> Tensor | CSR:
         """The features as the first layer is to see them."""

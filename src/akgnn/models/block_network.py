@@ -115,6 +115,11 @@ class BlockNetwork(Blocks):
             Dropout(dropout, DropoutKey.LAYER_INPUT + 2 + k) for k in range(settings.num_layers)
         )
 
+    @property
+    def has_relu(self) -> bool:
+        """Whether σ is relu."""
+        return True
+
     def activate(self, h: Tensor) -> Tensor:
         """The non-linearity σ."""
         return F.relu(h)

@@ -4,7 +4,6 @@ It runs on any device and in any precision; see `akgnn.ops.adaptive` for the for
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from typing import Any
@@ -15,15 +14,14 @@ from torch.autograd.function import once_differentiable
 
 from akgnn.csr import CSR
 from akgnn.graph import Graph
-from akgnn.ops.divided import sums_by_part
+from akgnn.ops.dots import Dots, Term
 from akgnn.ops.dropout import Masking
 from akgnn.ops.inputs import Normalisation, Weight, num_groups
 from akgnn.ops.products import matmul, neighbour_product
 from akgnn.ops.rows import Division, current_division
 
-# Numbers in a block whose products stay in the CPU's cache; 2 to 3 times as fast on large
-# signals as a batched product.
-_BLOCK = 2**18
+# Scalings are made once a degree if there are so many times as many nodes.
+_NODES_OF_DEGREE = 4
 # A kernel keeps its entries for the backward pass if they are no more than so many: of a larger
 # graph they would take the memory of a signal.
 MOST_ENTRIES_KEPT = 2**22
@@ -67,11 +65,10 @@ class _Direction:
     degree: Tensor
     weight: Weight
 
-    @property
-    def size(self) -> Tensor:
-        """Their share of c."""
+    def size(self, degree: Tensor) -> Tensor:
+        """Their share of the c of nodes of this degree."""
         w = self.weight
-        return (w.abs() if isinstance(w, Tensor) else abs(w)) * self.degree
+        return (w.abs() if isinstance(w, Tensor) else abs(w)) * degree
 
 
 @dataclass(frozen=True)
@@ -123,17 +120,28 @@ class _Kernel:
             direction(side, weight) for side, weight in zip(sides, others, strict=True)
         )
         a = of_group(a)
-        c = a + reduce(torch.add, (direction.size for direction in directions))
+        # Nodes of one degree have the same scalings.
+        of_node = _degree_of_node(graph) if groups > 1 and len(sides) == 1 else None
+        degrees = [d.degree for d in directions]
+        if of_node is not None:
+            degrees = [graph.degrees[0].to(dtype).unsqueeze(1)]
+        c = a + reduce(torch.add, (d.size(n) for d, n in zip(directions, degrees, strict=True)))
         # An isolated node keeps its signal whatever a is. Left to the formula, its share of the
         # gradient of a would be a difference of two numbers of the size of 1 / a.
         # Written so that a NaN stays one and is found.
-        degree = reduce(torch.add, (direction.degree for direction in directions))
-        connected = ~((c <= 0) | (degree == 0))
+        connected = ~((c <= 0) | (reduce(torch.add, degrees) == 0))
         inverse = torch.where(connected, 1 / c, 0)
         own = torch.where(connected, a * inverse, 1)
         left = _by_channel(inverse.sqrt() if form == "sym" else inverse, h)
-        right = left if form == "sym" else None
-        return cls(directions, inverse, _by_channel(own, h), left, right)
+        scalings = inverse, _by_channel(own, h), left
+        if of_node is not None:
+            scalings = tuple(scale.index_select(-2, of_node) for scale in scalings)
+        inverse, own, left = scalings
+        return cls(directions, inverse, own, left, left if form == "sym" else None)
+
+    def step(self, h: Tensor, *, transposed: bool = False) -> Tensor:
+        """The product of the matrix, or of its transpose, with a signal."""
+        return self.add_own(self.sum_neighbours(h, transposed=transposed), h)
 
     def sum_neighbours(self, h: Tensor, *, transposed: bool = False) -> list[Tensor]:
         """The neighbours' part of each direction, without its weight; or with the transposes."""
@@ -175,6 +183,17 @@ class _Kernel:
         return total.addcmul_(self.own.to(h.dtype), h)
 
 
+def _degree_of_node(graph: Graph) -> Tensor | None:
+    """Which of `graph.degrees` every node has; None where they are not far fewer than nodes.
+
+    None on a GPU too, where it was not measured, and where neighbours lie elsewhere.
+    """
+    if graph.device.type != "cpu" or not graph.is_whole:
+        return None
+    found, of_node = graph.degrees
+    return of_node if _NODES_OF_DEGREE * len(found) <= len(of_node) else None
+
+
 def _by_channel(scale: Tensor, h: Tensor) -> Tensor:
     """Scalings of groups as scalings of the channels of `h`; one column stays one."""
     if scale.size(-1) in (1, h.size(-1)):
@@ -191,63 +210,6 @@ def _folded(left: Tensor | None, matrix: CSR, right: Tensor | None) -> CSR:
             factor = scale.squeeze(-1).index_select(-1, index)
             value = factor if value is None else factor.mul_(value)
     return CSR(matrix.pattern, value)
-
-
-class _Dots:
-    """The sums Σ x · y over some pairs of signals, to be weighted node by node and added up.
-
-    Where rows are divided into parts there is a row of sums for each, which `_total` adds up.
-
-    Args:
-        pairs: Pairs of signals x and y.
-        like: A scaling, with a column for each group of channels. Products are added up over the
-            channels of a group once for all scalings.
-    """
-
-    def __init__(
-        self, pairs: Sequence[tuple[Tensor, Tensor]], like: Tensor, division: Division | None
-    ) -> None:
-        self.division = division
-        self.pairs = [(x.to(like.dtype), y.to(like.dtype)) for x, y in pairs]
-        self.num_groups = like.size(-1)
-
-    def weighted(self, scale: Tensor) -> Tensor:
-        """The sum over nodes of scale · Σ x · y, a number a group.
-
-        With several replicas, one such row each.
-        """
-        if self.division is not None:
-            return sums_by_part(self.division, scale * self.by_group)
-        if self.num_groups == 1 and self.by_group.dim() == 2:
-            return torch.dot(scale.view(-1), self.by_group.view(-1)).view(1)
-        return (scale * self.by_group).sum(-2)
-
-    def total(self) -> Tensor:
-        """The sum over nodes, unweighted."""
-        return self.weighted(torch.ones_like(self.by_group))
-
-    @cached_property
-    def by_group(self) -> Tensor:
-        """Σ x · y for each node, over the channels of each group."""
-        shape, channels = self.pairs[0][0].shape[:-1], self.pairs[0][0].size(-1)
-        grouped = (shape.numel(), self.num_groups, channels // self.num_groups)
-        flat = [(x.reshape(grouped), y.reshape(grouped)) for x, y in self.pairs]
-        rows = max(1, _BLOCK // max(1, channels))
-        sizes: int | list[int] = rows
-        if flat[0][0].device.type != "cpu":
-            if self.division is None:
-                products = [torch.einsum("ngc,ngc->ng", *pair) for pair in flat]
-                return reduce(torch.add, products).view(*shape, self.num_groups)
-            # Part by part: how a GPU adds up may depend on how many rows there are.
-            sizes = [block.stop - block.start for block in self.division.blocks]
-        blocks = (zip(x.split(sizes), y.split(sizes), strict=True) for x, y in flat)
-        sums = []
-        for (x, y), *others in zip(*blocks, strict=True):
-            product = x * y
-            for pair in others:
-                product.addcmul_(*pair)
-            sums.append(product.sum(-1))
-        return torch.cat(sums).view(*shape, self.num_groups)
 
 
 class _ComposedStep(torch.autograd.Function):
@@ -273,7 +235,7 @@ class _ComposedStep(torch.autograd.Function):
         *weights: Weight,
     ) -> Tensor:
         kernel = _Kernel.build(graph, h, form, *weights)
-        out = kernel.add_own(kernel.sum_neighbours(h), h)
+        out = kernel.step(h)
         out = out if mask is None else mask.drop_(out)
         ctx.kernel, ctx.form, ctx.mask, ctx.division = kernel, form, mask, current_division()
         if any(ctx.needs_input_grad[4:]):
@@ -287,31 +249,33 @@ class _ComposedStep(torch.autograd.Function):
         kernel: _Kernel = ctx.kernel
         a_learns, *weights_learn = ctx.needs_input_grad[4:]
         received, grad = grad, grad if ctx.mask is None else ctx.mask.dropped(grad)
-        neighbours = kernel.sum_neighbours(grad, transposed=True)
         if not (a_learns or any(weights_learn)):
-            grad_h = kernel.add_own(neighbours, grad)
-            return None, grad_h, None, None, None, *(None for _ in neighbours)
+            grad_h = kernel.step(grad, transposed=True)
+            return None, grad_h, None, None, None, *(None for _ in weights_learn)
 
         h, out, a, *weights = ctx.saved_tensors
         inverse = kernel.inverse
-        # Taken now: `add_own` overwrites the neighbours' parts.
-        dots = partial(_Dots, like=inverse, division=ctx.division)
-        direct = [
-            dots([(h, part)]).total() if learns else None
-            for part, learns in zip(neighbours, weights_learn, strict=True)
-        ]
-        grad_h = kernel.add_own(neighbours, grad)
+        dots = partial(Dots, like=inverse, division=ctx.division)
+        direct: list[Tensor | None] = [None for _ in weights_learn]
+        if any(weights_learn):
+            neighbours = kernel.sum_neighbours(grad, transposed=True)
+            # Taken now: `add_own` overwrites the neighbours' parts.
+            direct = [
+                dots([(1, h, part)]).total() if learns else None
+                for part, learns in zip(neighbours, weights_learn, strict=True)
+            ]
+            grad_h = kernel.add_own(neighbours, grad)
+        else:
+            grad_h = kernel.step(grad, transposed=True)
 
-        is_row = ctx.form == "row"
-        through_c = dots([(out, received)] if is_row else [(out, received), (h, grad_h)])
-
-        def t_over_c(scale: Tensor) -> Tensor:
-            return through_c.weighted(scale) / (1 if is_row else 2)
-
+        through_c: list[Term] = [(1, out, received)]
+        if ctx.form == "sym":
+            through_c = [(0.5, out, received), (0.5, h, grad_h)]
         grad_a = None
         if a_learns:
-            direct_a = dots([(h, grad)]).weighted(inverse)
-            grad_a = _fit(_total(direct_a - t_over_c(inverse), ctx.division), a)
+            terms = [(1.0, h, grad), *((-f, x, y) for f, x, y in through_c)]
+            grad_a = _fit(_total(dots(terms).weighted(inverse), ctx.division), a)
+        t = dots(through_c)
         grads: list[Tensor | None] = []
         for direction, weight, own in zip(kernel.directions, weights, direct, strict=True):
             if own is None:
@@ -320,7 +284,7 @@ class _ComposedStep(torch.autograd.Function):
             assert isinstance(direction.weight, Tensor), "a number does not learn"
             sign = direction.weight.sign()
             sign = sign if sign.dim() == 1 else sign.squeeze(1)
-            by_node = own - sign * t_over_c(direction.degree * inverse)
+            by_node = own - sign * t.weighted(direction.degree * inverse)
             grads.append(_fit(_total(by_node, ctx.division), weight))
         return None, grad_h, None, None, grad_a, *grads
 

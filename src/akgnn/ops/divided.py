@@ -38,6 +38,13 @@ def product(x: Tensor, weight: Tensor) -> Tensor:
     return out
 
 
+def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """The product x W of rows and a matrix, with a bias added to each row."""
+    if current_division() is None and x.dim() == weight.dim() == 2:
+        return torch.addmm(bias, x, weight)
+    return shift(product(x, weight), bias)
+
+
 def shift(h: Tensor, bias: Tensor) -> Tensor:
     """Rows with a bias added to each."""
     division = current_division()

@@ -110,6 +110,18 @@ def dropout(h: Tensor, rate: float, key: Key, node_ids: Tensor | None = None) ->
     Raises:
         SettingsError: The rate, the shape or the number of keys is wrong.
     """
+    check_dropout(h, rate, key)
+    if rate == 0 or h.numel() == 0:
+        return h
+    masking = Masking.here(rate, key, node_ids)
+    if isinstance(h, PartRows):
+        return h.then(partial(masking.of_part, of=h.size(0)))
+    out: Tensor = _Dropout.apply(h, masking)
+    return out
+
+
+def check_dropout(h: Tensor, rate: float, key: Key) -> None:
+    """Refuse what `dropout` cannot drop."""
     check_rate("rate", rate)
     if h.dim() not in (2, 3):
         raise SettingsError(
@@ -117,15 +129,10 @@ def dropout(h: Tensor, rate: float, key: Key, node_ids: Tensor | None = None) ->
             f"got shape {list(h.shape)}."
         )
     if rate == 0 or h.numel() == 0:
-        return h
+        return
     replicas, keys = (h.size(0) if h.dim() == 3 else 1), _number_of(key)
     if replicas != keys:
         raise SettingsError(f"{replicas} replicas need as many keys, got {keys}.")
-    masking = Masking.here(rate, key, node_ids)
-    if isinstance(h, PartRows):
-        return h.then(partial(masking.of_part, of=h.size(0)))
-    out: Tensor = _Dropout.apply(h, masking)
-    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,9 +156,18 @@ class Masking:
         """The mask of rows and channels as `akgnn.ops.rows` has them now."""
         return cls(rate, key, row_ids() if node_ids is None else node_ids, channel_window())
 
+    @property
+    def scale(self) -> float:
+        """What kept values are multiplied by."""
+        return dropped_lanes(self.rate)[1]
+
     def dropped(self, h: Tensor) -> Tensor:
         """What the mask leaves of a signal, scaled up; no gradient."""
         return _drop(h, self.rate, self.key, self.node_ids, self.window)
+
+    def dropped_relu(self, h: Tensor) -> Tensor:
+        """What the mask leaves of relu(h), scaled up; no gradient."""
+        return _drop(h, self.rate, self.key, self.node_ids, self.window, relu=True)
 
     def drop_(self, h: Tensor) -> Tensor:
         """The same in place, for a signal that nothing else needs."""
@@ -239,14 +255,17 @@ def _drop(
     *,
     out: Tensor | None = None,
     of: int | None = None,
+    relu: bool = False,
 ) -> Tensor:
     """Drop block by block, so that words and masks never leave the cache; on a GPU in one pass.
 
-    The result is in `out` if it is given; it may be `h`. The rows are some `of` so many.
+    The result is in `out` if it is given; it may be `h`. The rows are some `of` so many. With
+    `relu`, what is dropped is relu(h).
     """
     if node_ids is None and out is None and is_fused(h):
         from akgnn.ops.launch import Mask, enter
 
+        h = h.relu() if relu else h
         whole = h if h.dim() == 3 else h.unsqueeze(0)
         return enter(whole.contiguous(), mask=Mask.of(key, rate, h, window)).view_as(h)
     threshold, scale = _threshold(rate)
@@ -262,8 +281,9 @@ def _drop(
             mask = torch.ge(
                 lanes, threshold, out=torch.empty_like(target) if is_in_place else target
             )
+            values = signal[replicas, rows].relu() if relu else signal[replicas, rows]
             # Mask, signal and scale in one pass.
-            torch.addcmul(zero, mask, signal[replicas, rows], value=scale, out=target)
+            torch.addcmul(zero, mask, values, value=scale, out=target)
     return out
 
 
