@@ -6,7 +6,7 @@ its rows, or after `compare` for its first row against the others, or after `tur
 each data set; `agreement NAME NAME …` for the readings of a method whose published values were
 found; `search NAME` for a search, in `results/search`; `trajectory NAME` for λ by epoch where
 records keep it; `energy NAME` for what `benchmarks/energy.py` measured, `votes GRAPH GRAPH …` for
-what `benchmarks/votes.py` did; or `bench NAME` for
+what `benchmarks/votes.py` did, `few votes` for what it did with few labels; or `bench NAME` for
 benchmarks, in `results/bench`. `figure NAME` shows the figure of an experiment. Figures, the curves
 of benchmarks and the figure of the idea are written to `docs/plots`.
 """
@@ -14,10 +14,12 @@ of benchmarks and the figure of the idea are written to `docs/plots`.
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from statistics import fmean, stdev
+from typing import Any
 
 from akgnn.bench.record import BenchContents, read_records
 from akgnn.data.catalogue import graph_name
@@ -78,6 +80,8 @@ def table(name: str) -> str:
         return speed_markdown(rest, benchmarks())
     if kind == "energy":
         return energies(rest)
+    if name == "few votes":
+        return few_votes()
     if name.startswith("votes "):
         return votes(name.split()[1:])
     if kind == "figure":
@@ -154,29 +158,60 @@ def energies(name: str) -> str:
     return as_markdown(rows)
 
 
+def vote_lines(name: str) -> list[dict[str, Any]]:
+    """What `benchmarks/votes.py` wrote."""
+    text = (ROOT / "results" / f"{name}.jsonl").read_text(encoding="utf-8")
+    return list(map(json.loads, text.splitlines()))
+
+
+def by_split(lines: Sequence[dict[str, Any]], value: Callable[[dict[str, Any]], float]) -> str:
+    """Mean and deviation over splits of a number, which is the mean of a split's repetitions."""
+    found: dict[int, list[float]] = {}
+    for line in lines:
+        found.setdefault(line["number"], []).append(value(line))
+    means = [fmean(values) for values in found.values()]
+    return f"{fmean(means):.1f} ± {stdev(means):.1f}"
+
+
 def votes(graphs: Sequence[str]) -> str:
     """The default beside the best preset alone and every preset, means over splits."""
-    text = (ROOT / "results" / "votes.jsonl").read_text(encoding="utf-8")
-    lines = list(map(json.loads, text.splitlines()))
+    lines = vote_lines("votes")
+    presets = list(lines[0]["presets"])
     columns: list[list[str]] = []
     for graph in graphs:
         found = [line for line in lines if line["dataset"] == graph]
-        shown = {name: [line["presets"][name] for line in found] for name in found[0]["presets"]}
-        best = [line["presets"][line["best"]] for line in found]
-        rows = [[line["vote"] for line in found], best, *shown.values()]
         losses = [[line[name] for line in found] for name in ("log_loss", "best_log_loss")]
         columns.append(
             [
                 graph_name(graph) + ", ROC-AUC" * (graph == "minesweeper"),
-                str(len(found)),
-                *(f"{fmean(row):.1f} ± {stdev(row):.1f}" for row in rows),
+                str(len({line["number"] for line in found})),
+                str(len({line.get("repeat", 0) for line in found}) * found[0].get("seeds", 1)),
+                by_split(found, itemgetter("vote")),
+                by_split(found, lambda line: line["presets"][line["best"]]),
+                *(by_split(found, _of_preset(name)) for name in presets),
                 *(f"{fmean(row):.3f}" for row in losses),
             ]
         )
-    presets = [f"`{name}`" for name in lines[0]["presets"]]
-    heads = ["method", "splits", "the default: a vote", "the best alone", *presets]
-    heads += ["log loss, vote", "log loss, best alone"]
+    heads = ["method", "splits", "seeds a split", "the default: a vote", "the best alone"]
+    heads += [*(f"`{name}`" for name in presets), "log loss, vote", "log loss, best alone"]
     return as_markdown([list(row) for row in zip(heads, *columns, strict=True)])
+
+
+def _of_preset(name: str) -> Callable[[dict[str, Any]], float]:
+    return lambda line: float(line["presets"][name])
+
+
+def few_votes() -> str:
+    """Votes of one seed of each preset and of three, on splits with few labels."""
+    lines = vote_lines("votes-few")
+    rows = [["graph", "splits", "one seed", "three", "log loss, one", "three"]]
+    for graph in dict.fromkeys(line["dataset"] for line in lines):
+        found = [[line for line in lines if (line["dataset"], line["seeds"]) == (graph, seeds)]
+                 for seeds in (1, 3)]  # fmt: skip
+        scores = [by_split(each, itemgetter("vote")) for each in found]
+        losses = [f"{fmean(line['log_loss'] for line in each):.3f}" for each in found]
+        rows.append([graph_name(graph), str(len(found[0])), *scores, *losses])
+    return as_markdown(rows)
 
 
 def rows_of(results: Sequence[CellResult], labels: str) -> list[CellResult]:

@@ -131,12 +131,10 @@ class _Kernel:
         # Written so that a NaN stays one and is found.
         connected = ~((c <= 0) | (reduce(torch.add, degrees) == 0))
         inverse = torch.where(connected, 1 / c, 0)
-        own = torch.where(connected, a * inverse, 1)
+        own = _by_channel(torch.where(connected, a * inverse, 1), h)
         left = _by_channel(inverse.sqrt() if form == "sym" else inverse, h)
-        scalings = inverse, _by_channel(own, h), left
         if of_node is not None:
-            scalings = tuple(scale.index_select(-2, of_node) for scale in scalings)
-        inverse, own, left = scalings
+            inverse, own, left = (s.index_select(-2, of_node) for s in (inverse, own, left))
         return cls(directions, inverse, own, left, left if form == "sym" else None)
 
     def step(self, h: Tensor, *, transposed: bool = False) -> Tensor:
