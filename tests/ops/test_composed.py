@@ -82,11 +82,9 @@ AWKWARD = ["one node", "no edges", "a ring, a star and an isolated node"]
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("a", [0.0, 0.7])
 @pytest.mark.parametrize("w", [1.0, -0.3, "one", "of groups"])
-@pytest.mark.parametrize("rows", [2, 100])
-def test_scalings_made_once_a_degree_equal_the_formula(monkeypatch, kind, form, a, w, rows):
+def test_scalings_made_once_a_degree_equal_the_formula(monkeypatch, kind, form, a, w):
     channels, graph = 6, few_degrees(kind)
     monkeypatch.setattr(composed, "_NODES_OF_DEGREE", 1)
-    monkeypatch.setattr(composed, "BLOCK", rows * channels)
     h = torch.randn(graph.num_nodes, channels, dtype=torch.float64)
     grad = torch.randn(graph.num_nodes, channels, dtype=torch.float64)
     own = torch.tensor([a, a + 0.5, a + 2], dtype=torch.float64)
@@ -128,14 +126,33 @@ def test_gradcheck_where_scalings_are_made_once_a_degree(monkeypatch, form, w):
     assert torch.autograd.gradcheck(step, (h, a, *learned))
 
 
-def test_scalings_of_few_degrees_are_no_signals_of_their_own():
-    nodes, channels = 4000, 32
+@pytest.mark.parametrize("form", FORMS)
+def test_replicas_have_their_own_scalings_where_they_are_made_once_a_degree(monkeypatch, form):
+    monkeypatch.setattr(composed, "_NODES_OF_DEGREE", 1)
+    graph = few_degrees("a ring, a star and an isolated node")
+    h, grad = torch.randn(2, 3, graph.num_nodes, 6, dtype=torch.float64)
+    a = torch.tensor([[0.1, 0.7, 2.0], [1.0, 0.5, 3.0], [0.2, 0.4, 0.0]], dtype=torch.float64)
+    together = _results(adaptive_propagate, graph, h, a, 1.0, form, grad)
+    for replica in range(3):
+        alone = _results(
+            adaptive_propagate, graph, h[replica], a[replica], 1.0, form, grad[replica]
+        )
+        for one, all_ in zip(alone, together, strict=True):
+            torch.testing.assert_close(one, all_[replica])
+
+
+def test_scalings_are_made_once_a_degree_where_degrees_are_few():
+    nodes = 4000
     ring = torch.arange(nodes)
     edges = torch.stack([ring, ring.roll(1)])
     graph = Graph.from_edge_index(torch.cat([edges, edges.flip(0)], 1), num_nodes=nodes)
-    a = torch.ones(4)
-    kernel = composed._Kernel.build(graph, torch.randn(nodes, channels), "sym", a, 1.0)
-    assert kernel.left.shape == kernel.own.shape == (1, channels)
+    assert composed._degree_of_node(graph).tolist() == [0] * nodes
+    # All degrees differ, so there is nothing to share.
+    weight = torch.rand(nodes).repeat(2)
+    uneven = Graph.from_edge_index(
+        torch.cat([edges, edges.flip(0)], 1), num_nodes=nodes, edge_weight=weight
+    )
+    assert composed._degree_of_node(uneven) is None
 
 
 @pytest.mark.parametrize("groups", [2, 8, 32, 64])
