@@ -45,7 +45,7 @@ def halves(split: Split, seed: int) -> list[Split]:
     order = split.val[torch.randperm(len(split.val), generator=generator).to(split.val.device)]
     one, other = (half.sort().values for half in (order[::2], order[1::2]))
     return [
-        replace(split, name=f"{split.name}, halved", val=val, test=test, is_published=False)
+        replace(split, name=f"{split.name}, halved", val=val, test=test)
         for val, test in ((one, other), (other, one))
     ]
 

@@ -10,7 +10,7 @@ def test_models_are_listed(capsys):
     assert set(models) == set(MODELS)
     assert len(models) == 16
     names = ["paper", "searched", "authors-code", "akgnn-consistency", "any-graph"]
-    names += ["deep", "deep-short", "deep-middle", "deep-long", "tuned", "hops"]
+    names += ["deep", "deep-short", "deep-middle", "deep-long", "tuned", "hops", "one-hop"]
     names += ["mixed-columns", "mixed-columns-no-labels", "mixed-columns-deep"]
     names += ["nearest-neighbours"]
     assert models["akgnn"]["presets"] == names
