@@ -29,7 +29,7 @@ def test_settings_of_a_model_stand_side_by_side(capsys):
     out = capsys.readouterr().out
     lines = [line.split() for line in out.splitlines()]
     first = ["sum", "sum", "concat", "mean", "mean"]
-    readouts = [*first, "sum", *["last"] * 4, "concat", "mean", "mean", "sum", "mean"]
+    readouts = [*first, "sum", *["last"] * 4, "concat", "concat", "mean", "mean", "sum", "mean"]
     assert ["readout", *readouts] in lines
     labels = ["masked-labels", "supervised", "masked-labels"]
     strategies = [*["supervised"] * 3, "consistency", *["supervised"] * 7, *labels, "supervised"]
