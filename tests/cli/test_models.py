@@ -32,7 +32,7 @@ def test_settings_of_a_model_stand_side_by_side(capsys):
     readouts = [*first, "sum", *["last"] * 4, "concat", "concat", "mean", "mean", "sum", "mean"]
     assert ["readout", *readouts] in lines
     labels = ["masked-labels", "supervised", "masked-labels"]
-    strategies = [*["supervised"] * 3, "consistency", *["supervised"] * 7, *labels, "supervised"]
+    strategies = [*["supervised"] * 3, "consistency", *["supervised"] * 8, *labels, "supervised"]
     assert ["strategy", *strategies] in lines
     # A setting that the strategies of the other presets do not have.
     assert ["passes", "-", "-", "-", "2", *["-"] * 11] in lines
