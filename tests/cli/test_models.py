@@ -35,7 +35,7 @@ def test_settings_of_a_model_stand_side_by_side(capsys):
     strategies = [*["supervised"] * 3, "consistency", *["supervised"] * 8, *labels, "supervised"]
     assert ["strategy", *strategies] in lines
     # A setting that the strategies of the other presets do not have.
-    assert ["passes", "-", "-", "-", "2", *["-"] * 11] in lines
+    assert ["passes", "-", "-", "-", "2", *["-"] * 12] in lines
     assert main(["models", "akgnn", "--json"]) == 0
     presets = json.loads(capsys.readouterr().out)["presets"]
     assert presets["authors-code"]["learning_rate"] == 0.05
