@@ -10,7 +10,7 @@ def test_models_are_listed(capsys):
     assert set(models) == set(MODELS)
     assert len(models) == 16
     names = ["paper", "searched", "authors-code", "akgnn-consistency", "any-graph"]
-    names += ["deep", "deep-short", "deep-middle", "deep-long", "tuned", "hops", "one-hop"]
+    names += ["deep", "deep-short", "deep-middle", "deep-long", "tuned", "hops"]
     names += ["mixed-columns", "mixed-columns-no-labels", "mixed-columns-deep"]
     names += ["nearest-neighbours"]
     assert models["akgnn"]["presets"] == names
@@ -29,13 +29,13 @@ def test_settings_of_a_model_stand_side_by_side(capsys):
     out = capsys.readouterr().out
     lines = [line.split() for line in out.splitlines()]
     first = ["sum", "sum", "concat", "mean", "mean"]
-    readouts = [*first, "sum", *["last"] * 4, "concat", "concat", "mean", "mean", "sum", "mean"]
+    readouts = [*first, "sum", *["last"] * 4, "concat", "mean", "mean", "sum", "mean"]
     assert ["readout", *readouts] in lines
     labels = ["masked-labels", "supervised", "masked-labels"]
-    strategies = [*["supervised"] * 3, "consistency", *["supervised"] * 8, *labels, "supervised"]
+    strategies = [*["supervised"] * 3, "consistency", *["supervised"] * 7, *labels, "supervised"]
     assert ["strategy", *strategies] in lines
     # A setting that the strategies of the other presets do not have.
-    assert ["passes", "-", "-", "-", "2", *["-"] * 12] in lines
+    assert ["passes", "-", "-", "-", "2", *["-"] * 11] in lines
     assert main(["models", "akgnn", "--json"]) == 0
     presets = json.loads(capsys.readouterr().out)["presets"]
     assert presets["authors-code"]["learning_rate"] == 0.05

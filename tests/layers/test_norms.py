@@ -4,7 +4,7 @@ import torch
 from akgnn.csr import CSR
 from akgnn.data.transforms import rows_to_1
 from akgnn.errors import DataError
-from akgnn.layers.norms import BatchNorm, LayerNorm, rows_to_max
+from akgnn.layers.norms import BatchNorm, LayerNorm, UnitLength, rows_to_max
 
 
 def both():
@@ -58,6 +58,20 @@ def test_layer_norm_is_pytorchs_and_each_replica_has_its_own():
     ours.bias = torch.nn.Parameter(torch.stack([norm.bias for norm in alone]))
     expected = torch.stack([norm(part) for norm, part in zip(alone, h, strict=True)])
     torch.testing.assert_close(ours(h), expected)
+
+
+def test_signals_of_every_node_and_replica_have_length_1():
+    h = torch.randn(2, 6, 3)
+    expected = torch.stack([row / row.norm() for row in h.view(12, 3)]).view(2, 6, 3)
+    torch.testing.assert_close(UnitLength(3)(h), expected)
+
+
+def test_a_node_of_zeros_stays_and_does_not_drown_other_gradients():
+    h = torch.tensor([[3.0, 4.0], [0.0, 0.0]], requires_grad=True)
+    out = UnitLength(2)(h)
+    torch.testing.assert_close(out.detach(), torch.tensor([[0.6, 0.8], [0.0, 0.0]]))
+    (grad,) = torch.autograd.grad(out[:, 0].sum(), h)
+    torch.testing.assert_close(grad, torch.tensor([[0.128, -0.096], [1.0, 0.0]]))
 
 
 def test_words_are_0_and_1_again_after_their_rows_were_divided_by_their_sum():

@@ -10,7 +10,7 @@ from akgnn.csr import CSR
 from akgnn.errors import DataError
 from akgnn.ops.divided import batch_norm, layer_norm, node_count
 
-Norm = Literal["none", "layer", "batch"]
+Norm = Literal["none", "layer", "batch", "length"]
 InputNorm = Literal["none", "max"]
 
 _MOMENTUM, _EPSILON = 0.1, 1e-5
@@ -85,6 +85,28 @@ class LayerNorm(nn.Module):
         return plain * self.weight.unsqueeze(-2) + self.bias.unsqueeze(-2)
 
 
+class UnitLength(nn.Module):
+    """h / ‖h‖ of every node; nothing is learned.
+
+    Args:
+        channels: Width of the signal, which does not matter here.
+    """
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Scale `h`, shape (nodes, channels), or (replicas, nodes, channels)."""
+        return rows_to_length_1(h)
+
+
+def rows_to_length_1(h: Tensor) -> Tensor:
+    """Rows divided by their length; rows of zeros, and the gradients of these, stay as they are."""
+    length = torch.linalg.vector_norm(h, dim=-1, keepdim=True)
+    # Divided by a tiny number instead, a row of zeros would have a gradient beyond all others.
+    return h / torch.where(length == 0, 1, length)
+
+
 def rows_to_max(x: Tensor | CSR) -> Tensor | CSR:
     """Features divided by the largest size in their row; rows of zeros stay as they are."""
     if isinstance(x, Tensor):
@@ -102,5 +124,6 @@ NORMS: dict[Norm, type[nn.Module]] = {
     "none": nn.Identity,
     "layer": LayerNorm,
     "batch": BatchNorm,
+    "length": UnitLength,
 }
 """The normalisations by the names that settings have for them."""

@@ -84,7 +84,7 @@ class AKGNNSettings(Settings):
         share_weights: False gives each layer its own weight matrix and non-linearity instead of
             the one shared transform (the paper's parameterisation trick).
         norm: What every block normalises: each channel over the nodes (`batch`), each node over its
-            channels (`layer`), or nothing.
+            channels (`layer`), each node to length 1 (`length`), or nothing.
         residual: Whether every block adds a linear map of its input to what it propagates.
         input_transform: Whether a linear map comes before the first block.
     """

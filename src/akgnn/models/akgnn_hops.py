@@ -3,13 +3,12 @@
 from typing import final
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from akgnn.csr import CSR
 from akgnn.graph import Graph
 from akgnn.layers.ak_conv import Form
-from akgnn.layers.norms import InputNorm
+from akgnn.layers.norms import InputNorm, rows_to_length_1
 from akgnn.models.adaptive_network import Activation, AdaptiveNetwork, AKGNNSettings, Drawing
 from akgnn.ops.dropout import Noise
 from akgnn.settings import takes
@@ -78,7 +77,7 @@ class HopAKGNN(AdaptiveNetwork):
         """σ(READOUT(Z^(0), …, Z^(K)))."""
         shares = self.hop_weights.softmax(-1).unsqueeze(-1).unsqueeze(-1)
         mapped = [
-            shares[..., k, :, :] * F.normalize(transform(self.drop_input(h, noise)), dim=-1)
+            shares[..., k, :, :] * rows_to_length_1(transform(self.drop_input(h, noise)))
             for k, (transform, h) in enumerate(
                 zip(self.transforms, self._hops(x, graph, edge_weight, noise), strict=True)
             )

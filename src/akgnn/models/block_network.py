@@ -42,7 +42,7 @@ class BlockSettings(Settings):
             Blocks have no use for `first_fan_out`, `second_fan_out` and `output_heads`.
         num_layers: Number of layers; GraphSAGE and GAT have two as they were published.
         norm: What every block normalises: each channel over the nodes (`batch`), each node over its
-            channels (`layer`), or nothing.
+            channels (`layer`), each node to length 1 (`length`), or nothing.
         residual: Whether every block adds a linear map of its input to what it propagates.
         input_transform: Whether a linear map comes before the first block.
         input_dropout: Rate on the features; what leaves a block has the rate `dropout`.

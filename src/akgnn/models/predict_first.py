@@ -33,7 +33,8 @@ class MLPSettings(Settings):
         num_layers: Number of layers.
         dropout: Rate on the input of every layer.
         norm: What every layer but the last normalises before relu: each channel over the nodes
-            (`batch`), each node over its channels (`layer`), or nothing.
+            (`batch`), each node over its channels (`layer`), each node to length 1 (`length`), or
+            nothing.
     """
 
     hidden_channels: int = count(64, most=1_000_000)
