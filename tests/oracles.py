@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import torch
 from hypothesis import strategies as st
-from torch import Tensor
+from torch import Tensor, nn
 
 from akgnn.csr import CSR, rowptr_from_rows
 from akgnn.graph import Graph
@@ -83,6 +83,19 @@ def renormalised(graph: Graph) -> Tensor:
     matrix = dense(graph) + torch.eye(graph.num_nodes, dtype=torch.float64)
     scale = matrix.sum(1) ** -0.5
     return scale[:, None] * matrix * scale[None, :]
+
+
+def normalised(norm: nn.Module, kind: str, h: Tensor) -> Tensor:
+    """What a normalisation of this name makes of a signal outside training."""
+    if kind == "none":
+        return h
+    if kind == "length":
+        return h / h.square().sum(1, keepdim=True) ** 0.5
+    if kind == "layer":
+        centred = h - h.mean(1, keepdim=True)
+        spread = (centred.square().mean(1, keepdim=True) + 1e-5) ** 0.5
+        return centred / spread * norm.weight + norm.bias
+    return (h - norm.running_mean) / (norm.running_var + 1e-5) ** 0.5 * norm.weight + norm.bias
 
 
 def chebyshev(graph: Graph, order: int) -> list[Tensor]:

@@ -4,11 +4,10 @@ import torch
 from akgnn.data.transforms import sparse_if_sparse
 from akgnn.errors import DataError
 from akgnn.graph import Graph
+from akgnn.layers.norms import NORMS
 from akgnn.models.akgnn_deep import DeepAKGNN
 from akgnn.ops.dropout import Noise
-from oracles import dense, paper_kernel, random_graph
-
-NORMS = ["none", "layer", "batch"]
+from oracles import dense, normalised, paper_kernel, random_graph
 
 
 def build(**options):
@@ -24,17 +23,6 @@ def build(**options):
     return model.double().eval()
 
 
-def normalised(model, k, h):
-    norm, kind = model.norms[k], model.settings.norm
-    if kind == "none":
-        return h
-    if kind == "layer":
-        centred = h - h.mean(1, keepdim=True)
-        spread = (centred.square().mean(1, keepdim=True) + 1e-5) ** 0.5
-        return centred / spread * norm.weight + norm.bias
-    return (h - norm.running_mean) / (norm.running_var + 1e-5) ** 0.5 * norm.weight + norm.bias
-
-
 def by_the_formula(model, x, matrix):
     h = x
     if model.settings.input_transform:
@@ -47,7 +35,7 @@ def by_the_formula(model, x, matrix):
             mixed = mixed + h @ model.residuals[k].weight + model.residuals[k].bias
         else:
             mixed = mixed + transform.bias
-        h = normalised(model, k, mixed).relu()
+        h = normalised(model.norms[k], model.settings.norm, mixed).relu()
         outputs.append(h)
     return outputs
 

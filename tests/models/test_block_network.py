@@ -5,16 +5,16 @@ import torch_geometric.nn as pyg
 from akgnn.data.transforms import sparse_if_sparse
 from akgnn.errors import DataError, GraphError, SettingsError, UnknownNameError
 from akgnn.graph import Graph
+from akgnn.layers.norms import NORMS
 from akgnn.models.block_network import BlockGAT, BlockGCN, BlockGraphSAGE
 from akgnn.models.gcn import GCN
 from akgnn.models.pyg_models import GAT, GraphSAGE
 from akgnn.models.registry import build_model, find_model
 from akgnn.ops.dropout import Noise
-from oracles import dense, random_graph, renormalised, sparse
+from oracles import dense, normalised, random_graph, renormalised, sparse
 
 CLASSES = {"gcn": BlockGCN, "graphsage": BlockGraphSAGE, "gat": BlockGAT}
 EVERY = pytest.mark.parametrize("name", CLASSES)
-NORMS = ["none", "layer", "batch"]
 
 
 def build(name, **options):
@@ -58,16 +58,6 @@ def propagated(name, model, graph, k, h):
     if name == "gat":
         return attention(model.layers[k], h, dense(graph))
     return (renormalised(graph) if name == "gcn" else mean_kernel(graph)) @ h
-
-
-def normalised(norm, kind, h):
-    if kind == "none":
-        return h
-    if kind == "layer":
-        centred = h - h.mean(1, keepdim=True)
-        spread = (centred.square().mean(1, keepdim=True) + 1e-5) ** 0.5
-        return centred / spread * norm.weight + norm.bias
-    return (h - norm.running_mean) / (norm.running_var + 1e-5) ** 0.5 * norm.weight + norm.bias
 
 
 def by_the_formula(name, model, graph, x):
@@ -221,7 +211,7 @@ def test_a_directed_graph_is_refused_by_gcn():
     ("options", "message"),
     [
         ({"num_layers": 0}, "num_layers must be from 1 to 1000, got 0"),
-        ({"norm": "bach"}, "norm must be one of none, layer, batch"),
+        ({"norm": "bach"}, "norm must be one of none, layer, batch, length"),
         ({"input_dropout": 1.0}, "input_dropout must be at least 0 and below 1"),
         ({"readout": "lst"}, "Did you mean 'last'"),
     ],

@@ -5,7 +5,7 @@ import torch_geometric.nn as pyg
 from akgnn.graph import Graph
 from akgnn.models.predict_first import APPNP, GPRGNN, MLP
 from akgnn.ops.dropout import Noise
-from oracles import random_graph, renormalised, sparse
+from oracles import normalised, random_graph, renormalised, sparse
 
 
 @pytest.mark.parametrize("num_layers", [1, 2, 3])
@@ -19,14 +19,14 @@ def test_equals_the_formula(num_layers):
     torch.testing.assert_close(model(x, graph), h, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("norm", ["layer", "batch"])
+@pytest.mark.parametrize("norm", ["layer", "batch", "length"])
 def test_hidden_layers_are_normalised(norm):
     graph = random_graph(0)
     model = MLP(6, 5, 3, num_layers=3, norm=norm).double().eval()
     x = h = torch.randn(graph.num_nodes, 6, dtype=torch.float64)
-    theirs = {"layer": torch.nn.LayerNorm(5), "batch": torch.nn.BatchNorm1d(5)}[norm]
-    for layer in model.layers[:-1]:
-        h = torch.relu(theirs.double().eval()(h @ layer.weight + layer.bias))
+    for layer, each in zip(model.layers[:-1], model.norms, strict=True):
+        torch.nn.init.normal_(layer.bias)
+        h = torch.relu(normalised(each, norm, h @ layer.weight + layer.bias))
     last = model.layers[-1]
     torch.testing.assert_close(model(x, graph), h @ last.weight + last.bias)
 
