@@ -57,7 +57,8 @@ def test_people_see_start_and_best(tmp_path, capsys):
         (["--model", "mpl"], "Unknown model 'mpl'. Did you mean 'mlp'? Choose from"),
         (
             ["--preset", "papr"],
-            "Unknown preset 'papr'. Did you mean 'paper'? Choose from any-graph, paper, tuned.",
+            "Unknown preset 'papr'. Did you mean 'paper'? Choose from any-graph, paper, tuned, "
+            "unit-length.",
         ),
         (["--dataset", "corra"], "Unknown data set 'corra'"),
         (["--split", "90/0/10"], "The validation set is empty"),
