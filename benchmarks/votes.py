@@ -1,8 +1,8 @@
 """What the default is worth: presets that vote, beside the best of them alone, split by split.
 
     python benchmarks/votes.py train votes.npz texas/10 photo/6 [--device cuda] [--jobs 16]
-        [--repeats 3]
-    python benchmarks/votes.py vote votes.npz --out results/votes.jsonl
+        [--repeats 3] [--tried NAME …]
+    python benchmarks/votes.py vote votes.npz --out results/votes.jsonl [--tried NAME …]
 
 The first line trains, on the first so many splits of each graph, every preset that `akgnn train`
 tries where nobody names one, as it does, with as many seeds, and keeps class scores of validation
@@ -17,7 +17,7 @@ probability of the predicted class, how much these probabilities add up to above
 right, and the variance that this sum would have if the probabilities were true. So test nodes of
 several splits can be looked at together: a split of Texas tests 37 nodes, and so few of them are
 off by about 10 % in bins however true the probabilities are. `--seeds` lets fewer seeds vote than
-the file has.
+the file has. `--tried` names who is trained or votes, in place of those of `akgnn train`.
 """
 
 import argparse
@@ -37,7 +37,7 @@ from akgnn.data.published import PYG_SOURCES, load_pyg
 from akgnn.experiments.workers import Death, share_out
 from akgnn.machine.provenance import run_versions
 from akgnn.runs.choice import seeds_to_vote
-from akgnn.runs.plan import FOR_ANY_GRAPH, WITHOUT_EDGES, RunPlan, RunSettings
+from akgnn.runs.plan import FOR_ANY_GRAPH, NO_LINKS, RunPlan, RunSettings
 from akgnn.runs.train import train_runs
 from akgnn.runs.vote import vote_weights
 from akgnn.training.calibration import DOUBTFUL_NODES, calibration_of
@@ -60,21 +60,27 @@ _FEW = {
 }
 # Of those that are left then, so many test nodes are looked at.
 _MOST_TESTED = 1500
-_PRESETS = (*FOR_ANY_GRAPH, WITHOUT_EDGES)
+_PRESETS = {
+    **{preset: ("akgnn", preset) for preset in FOR_ANY_GRAPH},
+    "mlp": NO_LINKS,
+    # What it was before.
+    "mlp, any-graph": ("mlp", "any-graph"),
+}
+_TRIED = tuple(_PRESETS)[:-1]
 
 
-def plan_of(graph: str, number: int, repeat: int, preset: str, *, few: bool) -> RunPlan:
+def plan_of(graph: str, number: int, repeat: int, name: str, *, few: bool) -> RunPlan:
     """The plan of a preset on a split."""
     drawn = (_FEW if few else _DRAWN).get(graph)
-    is_mlp = preset == WITHOUT_EDGES
+    model, preset = _PRESETS[name]
     return RunPlan.make(
         RunSettings(
             dataset=graph,
             split=drawn or _SPLITS.get(graph, f"public-{number}"),
             split_seed=0 if drawn is None else number,
             seed=100 * number + 10 * repeat,
-            model=WITHOUT_EDGES if is_mlp else "akgnn",
-            preset=FOR_ANY_GRAPH[0] if is_mlp else preset,
+            model=model,
+            preset=preset,
         )
     )
 
@@ -102,14 +108,21 @@ def scores_of(task: Task, few: bool, root: str | None, device: str) -> dict[str,
 
 
 def train(
-    asked: list[str], file: Path, root: str | None, device: str, jobs: int, repeats: int, few: bool
+    asked: list[str],
+    file: Path,
+    root: str | None,
+    device: str,
+    jobs: int,
+    repeats: int,
+    tried: Sequence[str],
+    few: bool,
 ) -> None:
     """Train every preset on every split."""
     pairs = [(name, int(splits)) for name, _, splits in (each.partition("/") for each in asked)]
     # Twenty blocks take longest.
     tasks = [
         (graph, number, repeat, preset)
-        for preset in reversed(_PRESETS)
+        for preset in sorted(tried, key=list(_PRESETS).index, reverse=True)
         for graph, splits in pairs
         for number in range(splits)
         for repeat in range(repeats)
@@ -125,7 +138,9 @@ def train(
     np.savez_compressed(file, **kept)
 
 
-def results_of(kept: Any, seeds: int | None = None) -> Iterator[dict[str, Any]]:
+def results_of(
+    kept: Any, tried: Sequence[str], seeds: int | None = None
+) -> Iterator[dict[str, Any]]:
     """A line for each split and repetition in the file, of so many seeds; of all if not given."""
     for graph, number, repeat in sorted({tuple(name.split("|")[:3]) for name in kept}):
         name = f"{graph}|{number}|{repeat}"
@@ -138,7 +153,7 @@ def results_of(kept: Any, seeds: int | None = None) -> Iterator[dict[str, Any]]:
                 },
                 y["val"],
             )
-            for preset in _PRESETS
+            for preset in tried
         }
         # Seeds of a preset speak as one.
         voices = {
@@ -243,15 +258,16 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--labels", choices=["few", "many"], default="many")
+    parser.add_argument("--tried", nargs="+", choices=list(_PRESETS), default=list(_TRIED))
     parser.add_argument("--data-root")
     options = parser.parse_args()
     if options.what == "train":
-        names = ("data_root", "device", "jobs", "repeats")
+        names = ("data_root", "device", "jobs", "repeats", "tried")
         settings = (getattr(options, name) for name in names)
         train(options.graphs, options.file, *settings, options.labels == "few")
         return
     with np.load(options.file, allow_pickle=False) as kept, options.out.open("a") as out:
-        for line in results_of(kept, options.seeds):
+        for line in results_of(kept, options.tried, options.seeds):
             out.write(json.dumps({**line, "versions": run_versions()}) + "\n")
 
 

@@ -108,7 +108,7 @@ FOR_ANY_GRAPH = [
 def test_what_nobody_named_is_open_on_tables_and_on_graphs_of_others():
     tables = TableSettings(nodes="n.csv", edges="e.csv")
     for plan in (RunPlan.decide({}, tables=tables), RunPlan.decide({"dataset": "photo"})):
-        assert names(plan.open) == [*FOR_ANY_GRAPH, "mlp any-graph"]
+        assert names(plan.open) == [*FOR_ANY_GRAPH, "mlp unit-length"]
     assert RunPlan.decide({"dataset": "minesweeper"}).open[-1].preset.training.stop_on == "roc_auc"
 
 
@@ -144,7 +144,7 @@ def test_candidates_have_the_seed_and_the_split_of_the_plan():
     data = RunPlan.make(RunSettings(dataset="csbm:num_nodes=60")).load()
     plan = RunPlan.decide({"dataset": "photo"}).with_seed(5)
     candidates = plan.candidates(data)
-    assert names(candidates) == [*FOR_ANY_GRAPH, "mlp any-graph"]
+    assert names(candidates) == [*FOR_ANY_GRAPH, "mlp unit-length"]
     assert {each.run.seed for each in candidates} == {5}
     assert not any(each.open for each in candidates)
     assert plan.suited_to(data) == candidates[0]

@@ -38,6 +38,8 @@ MOST_MEMBERS = 200
 """The most models in an ensemble; beyond a few dozen another hardly changes the mean."""
 WITHOUT_EDGES = "mlp"
 """The model that sees no edges, and so tells whether they help."""
+NO_LINKS = (WITHOUT_EDGES, "unit-length")
+"""Model and preset that are tried beside those of `FOR_ANY_GRAPH`, without any links."""
 _NEAREST = "nearest-neighbours"
 PARTS = "parts:"
 """What the name of a data set begins with that is a folder of parts."""
@@ -151,7 +153,7 @@ class RunPlan:
         if not has_choice:
             return plans([(model, preset_for_own_tables(model))])[0]
         named = [(model, preset) for preset in FOR_ANY_GRAPH]
-        found = plans([*named, *([] if "model" in run else [(WITHOUT_EDGES, ANY_GRAPH)])])
+        found = plans([*named, *([] if "model" in run else [NO_LINKS])])
         mixed = [] if tables is None else plans([(model, name) for name in _FOR_MIXED_COLUMNS])
         return replace(found[0], open=tuple(found), mixed=tuple(mixed))
 
