@@ -212,6 +212,32 @@ def test_the_table_of_calibration_is_what_its_lines_give():
         assert cells == [str(splits), str(nodes), f"{error:.1f}", f"{chance:.1f}"]
 
 
+def test_the_two_mlps_in_the_vote_are_compared_as_their_lines_say():
+    found = {}
+    for line in map(json.loads, (ROOT / "results" / "votes-mlp.jsonl").read_text().splitlines()):
+        which = "old" if "mlp, any-graph" in line["presets"] else "new"
+        for score in ("vote", "log_loss"):
+            found.setdefault((which, line["dataset"], score), []).append(line[score])
+    mean = {key: fmean(values) for key, values in found.items()}
+    few = {graph for _, graph, _ in mean} - {"texas", "cornell"}
+    assert len(few) == 5
+
+    def told(graphs, score, digits):
+        values = (fmean(mean[which, g, score] for g in graphs) for which in ("new", "old"))
+        return [f"{value:.{digits}f}" for value in values]
+
+    text = " ".join((ROOT / "docs" / "choosing.md").read_text(encoding="utf-8").split())
+    assert told(few, "log_loss", 3) == ["1.000", "1.000"]
+    for sentence, graphs, score, digits in (
+        ("in accuracy {} and {}, in log loss 1.000 twice", few, "vote", 1),
+        ("On Cornell the new one has {} for {},", ["cornell"], "vote", 1),
+        ("log loss {} for {}, on Texas", ["cornell"], "log_loss", 3),
+        ("on Texas {} for {} and", ["texas"], "vote", 1),
+        ("and {} for {}; those were looked at afterwards", ["texas"], "log_loss", 3),
+    ):
+        assert sentence.format(*told(graphs, score, digits)) in text
+
+
 def test_the_table_of_ensembles_is_what_its_lines_give():
     found = {}
     for line in (ROOT / "results" / "ensembles.jsonl").read_text().splitlines():
