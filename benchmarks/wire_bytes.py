@@ -4,18 +4,21 @@
         [--meshes 2x1 1x2]
 
 The machines are the network namespaces of `slow_wire.py`, with a link that nothing limits. After
-each epoch of a training with evaluation every process reads how much its end of the link has sent;
-shown is the median of the differences beside what the plan says: rows of the halo, gradients and
-scores of slices. What TCP, Gloo and the roll call add is not in the plan.
+each epoch of a training with evaluation every process reads two of the kernel's counters: how much
+its end of the link has sent, and how much of that was data of TCP connections (`ss`). Shown are the
+medians of the differences beside what the plan says: rows of the halo, gradients and scores of
+slices. What Gloo and the roll call add is not in the plan; nor are headers of packets and
+acknowledgements, which the link counts and the connections do not: how much they are depends on how
+the kernel divides data into packets.
 """
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -69,11 +72,13 @@ def worker(folder: str, mesh: str, epochs: str) -> None:
         train_parts(plan, parts, None, group, cpu, callbacks=[counter], mesh=shape)
         rank = group.rank
     told = forecast(cut_already(parts), shape, CPU_CORE).received
+    link, data = np.median(np.diff(counter.sent[1:], axis=0), axis=0).tolist()
     line = {
         "graph": Path(folder).name,
         "mesh": mesh,
         "rank": rank,
-        "sent": median(np.diff(counter.sent[1:]).tolist()),
+        "sent": link,
+        "data": data,
         "halo of the process with most": told.halo,
         "gradients": told.gradients,
         "scores": told.scores,
@@ -83,15 +88,23 @@ def worker(folder: str, mesh: str, epochs: str) -> None:
 
 
 class Counter(Callback):
-    """Reads after every epoch what this machine has sent."""
+    """Reads after every epoch what this machine has sent: over the link, and as data of TCP."""
 
     def __init__(self) -> None:
-        self.sent: list[int] = []
+        self.sent: list[tuple[int, int]] = []
 
     def after_epoch(self, epochs: Sequence[Epoch]) -> None:
         """Read it."""
         files = Path("/sys/class/net").glob("ak*/statistics/tx_bytes")
-        self.sent.append(sum(int(file.read_text()) for file in files))
+        link = sum(int(file.read_text()) for file in files)
+        # Connections to other machines, not those to this one.
+        words = ["ss", "-tinH", "dst", "10.77.0.0/24"]
+        said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        count = {
+            name: sum(map(int, re.findall(rf"{name}:(\d+)", said)))
+            for name in ("bytes_sent", "bytes_retrans")
+        }
+        self.sent.append((link, count["bytes_sent"] - count["bytes_retrans"]))
 
 
 if __name__ == "__main__":
