@@ -209,7 +209,8 @@ def worker(rate: str, epochs: str, repeats: str, meshes: str, *folders: str) -> 
         for repeat, folder in itertools.product(range(int(repeats)), folders):
             work = cut_already(open_parts(folder, check=False))
             link = float(rate) * 1e6 / 8
-            hardware = measure(group, cpu, nodes=work.num_nodes // 2, link=link)
+            halo = work.share(group.size).halo
+            hardware = measure(group, cpu, nodes=work.num_nodes // 2, halo=halo, link=link)
             hardware = replace(hardware, memory=None, per_machine=1)
             shapes = {name: MeshShape.parse(name) for name in meshes.split(",")}
             told = {n: forecast(work, mesh, hardware).seconds for n, mesh in shapes.items()}

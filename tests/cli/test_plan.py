@@ -97,8 +97,8 @@ def test_figures_of_a_file_are_taken(parts, tmp_path, capsys):
 def test_what_is_measured_is_kept_and_taken(parts, tmp_path, capsys, monkeypatch):
     asked = []
 
-    def measured(processes, device, *, nodes, link):
-        asked.append((processes, nodes, link))
+    def measured(processes, device, *, nodes, halo, link):
+        asked.append((processes, nodes, halo, link))
         return H200
 
     monkeypatch.setattr("akgnn.distributed.calibrate.measure_here", measured)
@@ -106,11 +106,12 @@ def test_what_is_measured_is_kept_and_taken(parts, tmp_path, capsys, monkeypatch
     words = ["plan", str(parts), "--processes", "4", "--measure", "--out", str(file)]
     assert main([*words, "--network", "200Mbit/s"]) == 0
     assert "--hardware" in capsys.readouterr().out
-    assert asked == [(4, 2708 // 4, 25e6)]
+    halo = cut_already(open_parts(parts)).share(4).halo
+    assert asked == [(4, 2708 // 4, halo, 25e6)]
     assert read_hardware(file) == H200
     assert main(["plan", "--measure"]) == 0
     assert "ns at 64 bytes a row" in capsys.readouterr().out
-    assert asked[1] == (1, None, None)
+    assert asked[1] == (1, None, None, None)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,3 @@
-import time
 from dataclasses import replace
 
 import pytest
@@ -6,7 +5,7 @@ import torch
 
 from akgnn.distributed import calibrate
 from akgnn.distributed.calibrate import measure, measure_here
-from akgnn.distributed.forecast import forecast
+from akgnn.distributed.forecast import forecast, num_messages
 from akgnn.distributed.group import Group
 from akgnn.distributed.hardware import Hardware
 from akgnn.distributed.mesh import MeshShape
@@ -18,6 +17,9 @@ KNOWN = Hardware(
     name="known", source="a test", step=0.01, part=0.0005, row_bytes=(64, 256), edge=(1.5, 4.0),
     signal=2.0, feature=4.0, multiply=0.06, sparse_feature=20.0, sparse_multiply=0.2,
 )  # fmt: skip
+
+
+LATENCY = 1e-3
 
 
 def told(each, device, group) -> list[float]:
@@ -34,7 +36,9 @@ def told(each, device, group) -> list[float]:
     work = replace(
         work, num_parts=each.parts, is_sparse=each.entries is not None, feature_entries=entries
     )
+    mesh = MeshShape(group.size, 1) if each.is_along_nodes else MeshShape(1, group.size)
     seconds = forecast(work, MeshShape(1, 1), KNOWN).seconds.total
+    seconds += LATENCY * num_messages(work, mesh)
     return [seconds, 5 * seconds, seconds]
 
 
@@ -56,29 +60,50 @@ def test_graphs_are_neither_too_small_nor_too_large(monkeypatch):
     assert {*seen} == {100, 2_000, 40_000}
 
 
-def test_a_step_is_over_when_it_is_in_all_processes():
-    """The clock of who is quick waits for who is slow."""
-
-    def timed(group):
-        clock = calibrate._Clock(CPU, group)
-        time.sleep(0.2 * group.rank)
-        clock.after_epoch([])
-        return clock.times[-1]
-
-    quick, slow = on_threads(2, timed)
-    assert quick == pytest.approx(slow, abs=0.15)
+def test_messages_are_told_by_steps_and_what_they_take_is_not_counted_as_computing(monkeypatch):
+    monkeypatch.setattr(calibrate, "_step", told)
+    # Sending rows one by one takes no time but what they weigh.
+    monkeypatch.setattr(calibrate, "_seconds", lambda do: [1e-9 * do.args[2]])
+    made = on_threads(2, lambda group: measure(group, CPU, nodes=5000))
+    assert made[0] == made[1]
+    assert made[0].latency == pytest.approx(LATENCY)
+    for name in ("step", "part", "signal", "feature", "multiply", "sparse_feature"):
+        assert getattr(made[0], name) == pytest.approx(getattr(KNOWN, name), rel=1e-6), name
 
 
 def test_messages_are_timed_between_processes_and_the_slowest_counts(monkeypatch):
-    monkeypatch.setattr(calibrate, "_step", told)
-    # A message of one row takes 1 ms, one of 8,000 rows a second more.
-    monkeypatch.setattr(calibrate, "_seconds", lambda do: [1e-3 + (do.args[2] - 1) / 7999])
-    made = on_threads(2, lambda group: measure(group, CPU, link=4e6))
+    monkeypatch.setattr(calibrate, "_step", lambda *_: [1.0])
+    # A turn of twenty messages takes 20 ms, and of 8,000 rows a second more; one process waits.
+    monkeypatch.setattr(
+        calibrate,
+        "_seconds",
+        lambda do: [0.02 * (1 + do.args[0].rank) + (do.args[2] - 1) / 7999],
+    )
+    made = on_threads(2, lambda group: measure(group, CPU, link=60e6))
     assert made[0] == made[1]
-    assert made[0].latency == pytest.approx(1e-3)
-    assert made[0].wire == 4e6
-    assert made[0].efficiency == pytest.approx(7999 * 64 * 4 / 4e6)
-    assert on_threads(2, lambda group: measure(group, CPU))[0].wire == pytest.approx(7999 * 256)
+    assert made[0].latency == pytest.approx(0.04 / 20)
+    rate = 15 * 7999 * 64 * 4
+    assert made[0].wire == 60e6
+    assert made[0].efficiency == pytest.approx(rate / 60e6)
+    assert on_threads(2, lambda group: measure(group, CPU))[0].wire == pytest.approx(rate)
+
+
+def test_messages_are_as_large_as_those_of_the_halo_within_bounds(monkeypatch):
+    monkeypatch.setattr(calibrate, "_step", told)
+    sent = []
+    monkeypatch.setattr(calibrate, "_seconds", lambda do: sent.append(do.args[2]) or [1e-3])
+    for halo in (None, 3, 2_000, 10**9):
+        on_threads(2, lambda group, halo=halo: measure(group, CPU, halo=halo))
+    assert {*sent} == {1, 8_000, 500, 2_000, 16_000}
+
+
+@pytest.mark.parametrize("is_along_nodes", [False, True])
+def test_processes_take_the_steps_of_a_try_together(is_along_nodes, monkeypatch):
+    monkeypatch.setattr(calibrate, "_EPOCHS", 3)
+    each = calibrate._Try(60, channels=4, is_along_nodes=is_along_nodes)
+    steps = on_threads(2, lambda group: calibrate._step(each, CPU, group))
+    assert [len(seconds) for seconds in steps] == [1, 1]
+    assert all(seconds > 0 for (seconds,) in steps)
 
 
 def test_processes_of_one_machine_share_its_memory(monkeypatch):

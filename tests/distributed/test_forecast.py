@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from akgnn.distributed.costs import Memory
-from akgnn.distributed.forecast import best, choose_mesh, forecast, forecasts
+from akgnn.distributed.forecast import best, choose_mesh, forecast, forecasts, num_messages
 from akgnn.distributed.hardware import H200, Hardware
 from akgnn.distributed.mesh import MeshShape
 from akgnn.distributed.parts import cut_in_memory
@@ -221,3 +221,6 @@ def test_times_add_up():
     seconds = forecast(planned(**PAPERS), MeshShape(4, 2), H200).seconds
     assert seconds.total == pytest.approx(seconds.computing + seconds.wire)
     assert torch.tensor([seconds.halo, seconds.scores, seconds.messages]).gt(0).all()
+    number = num_messages(planned(**PAPERS), MeshShape(4, 2))
+    assert seconds.messages == pytest.approx(number * H200.latency)
+    assert num_messages(planned(**PAPERS), MeshShape(1, 1)) == 0

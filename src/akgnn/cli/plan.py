@@ -233,13 +233,18 @@ def _figures(
 
     place = own_device(choose_device(device))
     keep_freed_memory()
-    nodes = None if work is None else work.num_nodes // processes
+    nodes, halo = None, None
+    if work is not None:
+        nodes = work.num_nodes // processes
+        # Without a mesh along the nodes it does not matter.
+        groups = min(processes, work.num_parts or work.num_nodes)
+        halo = work.share(groups).halo
     if is_worker():
         with joined(place, _TIMEOUT) as group:
             sharing = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-            found = measured(group, place, nodes=nodes, link=rate, sharing=sharing)
+            found = measured(group, place, nodes=nodes, halo=halo, link=rate, sharing=sharing)
             return found if group.rank == 0 else None
-    return measure_here(processes, place, nodes=nodes, link=rate)
+    return measure_here(processes, place, nodes=nodes, halo=halo, link=rate)
 
 
 def _show(

@@ -349,22 +349,31 @@ def _seconds(
     )
     if mesh.size == 1:
         return computing
-    turns, layers, passes = units.steps, work.num_layers, _passes(units.steps)
-    received = _received(work, share, mesh, own, is_sliced=turns > 1)
+    received = _received(work, share, mesh, own, is_sliced=units.steps > 1)
     # Groups of nodes follow each other by rank, so they are neighbours in a machine.
     along_nodes, all_over = hardware.bandwidth(mesh.nodes), hardware.bandwidth(mesh.size)
-    number = _MEETING * ceil(log2(mesh.size))
-    if mesh.nodes > 1:
-        # Of a large graph a few channels at a time.
-        portions = ceil(width / channels_at_once(work.num_nodes, width))
-        exchanges = passes * layers * turns * portions
-        number += exchanges + (_MESSAGES + layers * turns) * ceil(log2(mesh.nodes))
-    if mesh.channels > 1:
-        number += _MESSAGES_OF_SLICES * ceil(log2(mesh.channels))
     return replace(
         computing,
         halo=received.halo / along_nodes,
         gradients=received.gradients / along_nodes,
         scores=received.scores / all_over,
-        messages=number * hardware.latency,
+        messages=_messages(work, mesh, units.steps, width) * hardware.latency,
     )
+
+
+def num_messages(work: Workload, mesh: MeshShape) -> int:
+    """Messages a step, one after the other, with all channels of a process at once."""
+    return _messages(work, mesh, 1, _own_channels(work, mesh)) if mesh.size > 1 else 0
+
+
+def _messages(work: Workload, mesh: MeshShape, turns: int, width: int) -> int:
+    number = _MEETING * ceil(log2(mesh.size))
+    if mesh.nodes > 1:
+        layers = turns * work.num_layers
+        # Of a large graph a few channels at a time.
+        portions = ceil(width / channels_at_once(work.num_nodes, width))
+        number += layers * _passes(turns) * portions
+        number += (_MESSAGES + layers) * ceil(log2(mesh.nodes))
+    if mesh.channels > 1:
+        number += _MESSAGES_OF_SLICES * ceil(log2(mesh.channels))
+    return number
