@@ -38,6 +38,13 @@ def test_a_second_ctrl_c_interrupts():
             os.kill(os.getpid(), signal.SIGINT)
 
 
+def test_a_file_asks_too(tmp_path):
+    with StopRequests(str(tmp_path / "stop")) as stops:
+        assert not stops.should_stop()
+        tmp_path.joinpath("stop").touch()
+        assert stops.should_stop()
+
+
 def test_training_ends_after_the_epoch_in_which_the_signal_came():
     class Signal(Callback):
         def after_epoch(self, epochs):

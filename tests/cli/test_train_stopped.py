@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -16,12 +17,11 @@ from akgnn.cli.main import main
 LONG = ["--dataset", "csbm:num_nodes=300", "--set", "epochs=150", "--set", "patience=150"]
 
 
-def start(out, *arguments):
+def start(out, *arguments, session=False):
     command = [sys.executable, "-m", "akgnn", "train", "--out", str(out), *arguments]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, env=environment, start_new_session=session, **pipes)
 
 
 @pytest.fixture
@@ -96,3 +96,48 @@ def test_a_request_to_stop_leaves_a_state_to_go_on_from(tmp_path, number):
     record = json.loads((out / "run.json").read_text())
     assert record["status"] == "running"
     assert len(record["history"]["val_loss"]) >= 1
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    """A folder of parts, and the bits of an undisturbed training on it."""
+    place = tmp_path_factory.mktemp("stopped")
+    words = ["--dataset", LONG[1], "--parts", "4", "--cut", "hash"]
+    assert main(["partition", *words, "--out", str(place / "parts")]) == 0
+    run = place / "whole"
+    with start(run, "--parts", str(place / "parts"), *LONG[2:]) as process:
+        process.communicate()
+    return place / "parts", bits(run)
+
+
+def bits(run):
+    return [(run / name).read_bytes() for name in ("weights.safetensors", "epochs.jsonl")]
+
+
+@pytest.mark.parametrize("from_terminal", [False, True])
+def test_processes_that_are_asked_to_stop_keep_a_state_and_leave_nobody_behind(
+    parts, tmp_path, from_terminal
+):
+    folder, whole = parts
+    out = tmp_path / "run"
+    words = ["--parts", str(folder), *LONG[2:], "--checkpoint-seconds", "0"]
+    process = start(out, *words, "--processes", "2", "--mesh", "2x1", session=True)
+    wait_for_epochs(out, process)
+    if from_terminal:
+        # Ctrl-C goes to all in the foreground.
+        os.killpg(process.pid, signal.SIGINT)
+    else:
+        process.terminate()
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 1
+    last = stderr.splitlines()[-1]
+    assert re.fullmatch(
+        r"akgnn: Stopped after epoch \d+. Go on with the same line and --resume.", last
+    )
+    assert "Traceback" not in stderr
+    assert not (out / "weights.safetensors").exists()
+    # Nobody holds the folder, nor writes to it.
+    with start(out, *words, "--resume") as process:
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert bits(out) == whole

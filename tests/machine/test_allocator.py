@@ -9,19 +9,21 @@ from akgnn.machine.device import (
     give_back_freed_memory,
     give_back_signals,
     keep_freed_memory,
+    show_a_large_block,
 )
 
 FAULTS = """
 import resource, torch
-from akgnn.machine.device import keep_freed_memory
+from akgnn.machine.device import keep_freed_memory, show_a_large_block
 torch.set_num_threads(1)
 {call}
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(50):
-        blocks = [torch.ones(2**20) for _ in range(10)]
-        del blocks
+        blocks = [torch.ones({floats}) for _ in range({number})]
+        while blocks:
+            blocks.pop()
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 faults()
@@ -29,12 +31,15 @@ print(faults())
 """
 
 
-def faults_with(call):
-    # Where glibc's own thresholds stand depends on what was freed before; here they are fixed.
-    fixed = {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
+# Where glibc's own thresholds stand depends on what was freed before; with these they are fixed.
+FIXED = {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
+
+
+def faults_with(call, environment=FIXED, mebibytes=4, number=10):
+    program = FAULTS.format(call=call, floats=mebibytes * 2**18, number=number)
     done = subprocess.run(
-        [sys.executable, "-c", FAULTS.format(call=call)],
-        env={**os.environ, **fixed},
+        [sys.executable, "-c", program],
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         check=True,
@@ -54,6 +59,7 @@ def test_elsewhere_nothing_happens(monkeypatch):
     keep_freed_memory()
     give_back_freed_memory()
     give_back_signals()
+    show_a_large_block()
 
 
 KEPT = """
@@ -68,6 +74,14 @@ kept = held_bytes("cpu") - before
 give_back_freed_memory()
 print(kept, held_bytes("cpu") - before)
 """
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc is Linux's")
+def test_a_large_block_that_was_shown_lets_glibc_keep_what_smaller_ones_leave():
+    # Five of 12 MiB are less than twice the block, and more than twice one of them.
+    assert faults_with("show_a_large_block()", {}, 12, 5) < 50_000
+    # What a user has set stays.
+    assert faults_with("show_a_large_block()", FIXED, 12, 5) > 50_000
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc is Linux's")

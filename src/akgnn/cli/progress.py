@@ -4,6 +4,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING, Self
@@ -279,17 +280,21 @@ class StopRequests(Callback):
     """Inside, the first SIGINT or SIGTERM is only noted; a callback, which then stops training.
 
     A second one ends the program as usual.
+
+    Args:
+        file: Asks as well as a signal, once it is there.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, file: str | None = None) -> None:
         self._came = False
+        self._file = None if file is None else Path(file)
         self._before = {
             number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)
         }
 
     def should_stop(self) -> bool:
-        """Whether a signal came."""
-        return self._came
+        """Whether a signal came, or the file is there."""
+        return self._came or (self._file is not None and self._file.exists())
 
     def __enter__(self) -> Self:
         for number in self._before:

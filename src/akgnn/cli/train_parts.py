@@ -1,12 +1,14 @@
 """`akgnn train --parts`: one run on a folder of parts, in one process or several."""
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import FrameType
 from typing import Any
 
 import typer
@@ -21,6 +23,8 @@ from akgnn.training.callbacks import Callback
 
 # Where processes that `--processes` started say how they ended: torchrun would start them again.
 _STATUS_FILE = "AKGNN_STATUS_FILE"
+# Once this file is there, they stop after the epoch.
+_STOP_FILE = "AKGNN_STOP_FILE"
 _FAILED = 1
 _WRONG = 2
 # How often processes are started again after one of them died.
@@ -116,7 +120,12 @@ def _chosen(plan: Any, parts: Any, processes: int, device: str, resumed: Path | 
 
 
 def _started(processes: int, words: Sequence[str]) -> int:
-    """Run this command in so many processes of this machine; their status."""
+    """Run this command in so many processes of this machine; their status.
+
+    The first SIGINT, SIGTERM or SIGHUP asks them by a file to stop after the epoch, since torchrun
+    waits a few seconds alone; the second has torchrun end them. It is in a session of its own, out
+    of reach of a terminal's Ctrl-C.
+    """
     from torch.distributed.run import get_args_parser
 
     from akgnn.distributed.launch import environment_for
@@ -135,10 +144,36 @@ def _started(processes: int, words: Sequence[str]) -> int:
     options_of = [f"--{name}={value}" for name, value in torchrun.items()]
     command = [sys.executable, "-m", "torch.distributed.run", *options_of, "-m", "akgnn", *words]
     with TemporaryDirectory() as folder:
-        file = Path(folder) / "status"
-        environment = {**environment_for(processes), _STATUS_FILE: str(file)}
-        ended = subprocess.run(command, env=environment, check=False).returncode
-        return int(file.read_text()) if file.exists() else ended
+        status, stop = Path(folder) / "status", Path(folder) / "stop"
+        files = {_STATUS_FILE: str(status), _STOP_FILE: str(stop)}
+        environment = {**environment_for(processes), **files}
+        started: list[subprocess.Popen[bytes]] = []
+
+        def ask(number: int, frame: FrameType | None) -> None:
+            for torchrun in started if stop.exists() else []:
+                torchrun.terminate()
+            stop.touch()
+
+        with _handled_by(ask):
+            started.append(subprocess.Popen(command, env=environment, start_new_session=True))
+            ended = started[0].wait()
+        return int(status.read_text()) if status.exists() else ended
+
+
+@contextmanager
+def _handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Give signals that end a program to a function."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    # Started by nohup it goes on when the terminal is closed.
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        before[signal.SIGHUP] = signal.getsignal(signal.SIGHUP)
+    try:
+        for number in before:
+            signal.signal(number, handler)
+        yield
+    finally:
+        for number, handled in before.items():
+            signal.signal(number, handled)
 
 
 def _say_status(file: Path, error: AkgnnError) -> None:
@@ -173,7 +208,7 @@ def _train(
     # Torchrun starts processes again after one of them died: they go on.
     resume = resume or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
     with joined(place, timeout) as group, ExitStack() as stack:
-        stops = stack.enter_context(StopRequests())
+        stops = stack.enter_context(StopRequests(os.environ.get(_STOP_FILE)))
         # Hosts may have other folders: what is wrong with one all of them say.
         plan, parts = group.together(prepared)
         if at_once is None:
@@ -182,20 +217,23 @@ def _train(
         shown: list[Callback] = []
         if group.rank == 0:
             shown.append(stack.enter_context(TrainingProgress(1, plan.preset.training)))
-        trained = train_parts(
-            plan,
-            parts,
-            kept,
-            group,
-            place,
-            resume=resume,
-            mesh=shape,
-            checkpoint_seconds=checkpoint_seconds,
-            timeout=timeout,
-            parts_at_once=at_once,
-            callbacks=shown,
-            should_stop=stops.should_stop,
-        )
+        try:
+            trained = train_parts(
+                plan,
+                parts,
+                kept,
+                group,
+                place,
+                resume=resume,
+                mesh=shape,
+                checkpoint_seconds=checkpoint_seconds,
+                timeout=timeout,
+                parts_at_once=at_once,
+                callbacks=shown,
+                should_stop=stops.should_stop,
+            )
+        except InterruptedRunError as error:
+            raise InterruptedRunError(f"{error} {_how_to_go_on(out)}") from error
         is_first = group.rank == 0
     if not is_first:
         return
@@ -205,3 +243,10 @@ def _train(
     print_run(trained, str(place), None)
     if out is not None:
         say(f"Kept in {out}; see: akgnn inspect {out}")
+
+
+def _how_to_go_on(out: Path | None) -> str:
+    if out is None:
+        return "Nothing was kept; with --out DIR a run can be resumed."
+    # Of processes that torchrun started only who started it knows the whole line.
+    return "Go on with the same line and --resume."

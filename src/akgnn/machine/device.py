@@ -14,6 +14,8 @@ _MEMORY, _GROUP, _GROUPS = Path("/proc/meminfo"), Path("/proc/self/cgroup"), Pat
 # many blocks are mapped by themselves, to be given back as soon as they are freed.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4
 _MOST_KEPT = 2**31 - 1
+# Of larger blocks glibc learns nothing: they are mapped each by itself, at 32 MiB and above.
+_LARGEST_LEARNT = 31 * 2**20
 LARGE_SIGNAL = 2**23
 """Bytes from which on a signal is worth giving back as soon as it is freed."""
 
@@ -57,13 +59,23 @@ def keep_freed_memory() -> None:
     Otherwise glibc returns signals to the system and has them back page by page in every epoch,
     which took a tenth of the time of a run on Cora, a quarter of that of eight side by side, and
     half of a product on a graph of 200,000 nodes. Up to 2 GiB are kept. It concerns the whole
-    process, so programs decide about it and not `fit`. Elsewhere than on Linux with glibc nothing
-    happens.
+    process, so programs decide about it and not `fit`, which does `show_a_large_block`. Elsewhere
+    than on Linux with glibc nothing happens.
     """
     library = _glibc()
     if library is not None:
         library.mallopt(_TRIM_THRESHOLD, _MOST_KEPT)
         library.mallopt(_MMAP_MAX, 0)
+
+
+def show_a_large_block() -> None:
+    """Take a block that glibc learns from once it is freed: it keeps twice as much from then on.
+
+    It learns so from any block below 32 MiB that a program frees, and each epoch frees signals. But
+    twice the largest of them is less than all of them, so that epochs of PubMed gave back and took
+    again 20 MB each. Nothing is written to the block, and what was set before stays.
+    """
+    torch.empty(_LARGEST_LEARNT, dtype=torch.uint8)
 
 
 def give_back_signals() -> None:

@@ -12,6 +12,7 @@ from akgnn.data.label_inputs import hide_labels
 from akgnn.data.node_data import NodeData
 from akgnn.errors import DataError, DivergedError, SettingsError
 from akgnn.graph import Graph
+from akgnn.machine.device import show_a_large_block
 from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.ops.divided import node_sum
 from akgnn.ops.dropout import Noise
@@ -111,6 +112,7 @@ class Trainer(Protocol):
 
 def train(trainer: Trainer, callbacks: Sequence[Callback]) -> None:
     """The training loop."""
+    show_a_large_block()
     while trainer.advance():
         notify(callbacks, trainer.train_epoch())
 
