@@ -100,6 +100,11 @@ def test_rows_of_a_large_graph_are_gathered_32_channels_at_a_time():
     assert large.signals < small.signals
 
 
+def test_one_process_gathers_all_channels_of_a_large_graph():
+    memory = Share(1, 2**18, 0, 0, halo=0, transpose_halo=0).memory(num_layers=5, channels=64)
+    assert memory.signals == 2**18 * ((5 + 5) * 64 * 4 + 5 * 3 * 4 + 64 * 4)
+
+
 def test_signals_of_bfloat16_are_those_of_the_fused_operations():
     share = Share(2, 100, 1000, 5000, halo=30, transpose_halo=20)
     memory = share.memory(num_layers=5, channels=64, number_bytes=2)

@@ -101,9 +101,10 @@ class Share:
                 signals=(num_layers + _FUSED_SIGNALS) * self.nodes * row,
                 halo=_FUSED_HALOS * halo * row,
             )
-        # Own rows and those of the halo lie in one place, a few channels at a time; rows that
-        # others ask for, about as many, are put together before they are sent.
-        place = channels_at_once(self.nodes * self.processes, channels) * number_bytes
+        # Own rows and those of the halo lie in one place, of several processes a few channels at a
+        # time; rows that others ask for, about as many, are put together before they are sent.
+        width = channels_at_once(self.nodes * self.processes, channels, self.processes)
+        place = width * number_bytes
         node = (num_layers + _MORE_SIGNALS) * row + num_layers * _SCALINGS * _FLOAT + place
         return Memory(
             graph=_INDEX * self.edges + _NODE * self.nodes,
