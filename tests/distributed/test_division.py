@@ -34,6 +34,26 @@ def test_a_total_has_the_same_bits_whoever_holds_the_parts(size):
         assert torch.equal(total, expected)
 
 
+@pytest.mark.parametrize("num_parts", [*range(1, 18), 24, 28])
+def test_branches_that_are_added_together_have_the_bits_of_each_by_itself(num_parts):
+    generator = torch.Generator().manual_seed(num_parts)
+    scale = 10.0 ** torch.arange(num_parts)[:, None, None].remainder(7)
+    values = torch.randn(num_parts, 3, 5, generator=generator) * scale
+
+    def plain(first, last):
+        middle = (first + last) // 2
+        return values[first] if last - first == 1 else plain(first, middle) + plain(middle, last)
+
+    def work(group):
+        spans = spans_of(num_parts, group.size)
+        own = slice(*spans[group.rank])
+        return PartDivision([slice(0)] * (own.stop - own.start), spans, group).total(values[own])
+
+    for size in {1, min(3, num_parts)}:
+        for total in on_threads(size, work):
+            assert torch.equal(total, plain(0, num_parts))
+
+
 @pytest.mark.parametrize("size", [1, 3, 5])
 def test_rows_of_all_come_in_the_order_of_the_parts(size):
     everyone = torch.arange(STARTS[-1])

@@ -40,16 +40,17 @@ class PartDivision:
     def total(self, sums: Tensor) -> Tensor:
         """The sum over all parts of all processes; `sums` has a row for each part that is here."""
         first, _ = self._spans[self._group.rank]
-        known = {(first + part, first + part + 1): sum_ for part, sum_ in enumerate(sums.unbind())}
-        own = [_added(span, known) for span in self._branches[self._group.rank]]
-        if self._group.size > 1:
-            counts = [len(branches) for branches in self._branches]
-            received = self._group.gather_rows(torch.stack(own), counts)
-            known = {
-                span: branch
-                for branches, tensors in zip(self._branches, received, strict=True)
-                for span, branch in zip(branches, tensors, strict=True)
-            }
+        branches = self._branches[self._group.rank]
+        own = [_tree_sum(sums[start - first : end - first]) for start, end in branches]
+        if self._group.size == 1:
+            return own[0]
+        counts = [len(branches) for branches in self._branches]
+        received = self._group.gather_rows(torch.stack(own), counts)
+        known = {
+            span: branch
+            for branches, tensors in zip(self._branches, received, strict=True)
+            for span, branch in zip(branches, tensors, strict=True)
+        }
         return _added((0, self.num_parts), known)
 
     def gathered(self, rows: Tensor) -> Tensor:
@@ -112,3 +113,14 @@ def _added(span: Span, known: dict[Span, Tensor]) -> Tensor:
         return known[span]
     left, right = _halves(span)
     return _added(left, known) + _added(right, known)
+
+
+def _tree_sum(sums: Tensor) -> Tensor:
+    """The sum of a branch from all its leaves; halves alike are added up in one call."""
+    number = len(sums)
+    if number == 1:
+        return sums[0]
+    if number % 2:
+        return _tree_sum(sums[: number // 2]) + _tree_sum(sums[number // 2 :])
+    left, right = _tree_sum(sums.unflatten(0, (2, -1)).transpose(0, 1)).unbind()
+    return left + right
