@@ -22,6 +22,12 @@ KNOWN = Hardware(
 LATENCY = 1e-3
 
 
+@pytest.fixture(autouse=True)
+def steady_memory(monkeypatch):
+    """What is free changes from one moment to the next, and from one process to the other."""
+    monkeypatch.setattr(calibrate, "free_bytes", lambda device: 2**30)
+
+
 def told(each, device, group) -> list[float]:
     """The seconds of tries on hardware whose figures are known, one of them disturbed."""
     work = planned(
