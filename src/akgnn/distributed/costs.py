@@ -103,7 +103,8 @@ class Share:
             )
         # Own rows and those of the halo lie in one place, of several processes a few channels at a
         # time; rows that others ask for, about as many, are put together before they are sent.
-        width = channels_at_once(self.nodes * self.processes, channels, self.processes)
+        is_alone = self.processes == 1
+        width = channels_at_once(self.nodes * self.processes, channels, is_alone=is_alone)
         place = width * number_bytes
         node = (num_layers + _MORE_SIGNALS) * row + num_layers * _SCALINGS * _FLOAT + place
         return Memory(

@@ -371,7 +371,7 @@ def _messages(work: Workload, mesh: MeshShape, turns: int, width: int) -> int:
     if mesh.nodes > 1:
         layers = turns * work.num_layers
         # Of a large graph a few channels at a time.
-        portions = ceil(width / channels_at_once(work.num_nodes, width, mesh.nodes))
+        portions = ceil(width / channels_at_once(work.num_nodes, width, is_alone=False))
         number += layers * _passes(turns) * portions
         number += (_MESSAGES + layers) * ceil(log2(mesh.nodes))
     if mesh.channels > 1:
