@@ -47,6 +47,10 @@ CASES = {
         "hash",
         ("--set", "hidden_channels=8", "--set", "patience=10"),
     ),
+    # Above 131,072 nodes several processes gather a few channels at a time.
+    "large": Case(
+        ("--dataset", "large:num_nodes=2e5,degree=10"), 24, "order", ("--set", "epochs=10")
+    ),
     "any-graph": Case(("--dataset", "cora"), 12, "hash", ("--preset", "any-graph")),
     # With batch normalisation, and few features: all of them are propagated.
     "consistency": Case(

@@ -24,10 +24,18 @@ class SettingsError(AkgnnError, ValueError):
 
 
 class UnknownNameError(AkgnnError, LookupError):
-    """A name that is not in a list of choices."""
+    """A name that is not in a list of choices.
 
-    def __init__(self, kind: str, name: str, choices: Iterable[str]) -> None:
-        super().__init__(f"Unknown {kind} {name!r}. {suggest(name, choices)}")
+    Args:
+        kind: What it is a name of.
+        name: The name.
+        choices: The names that there are.
+        elsewhere: A sentence about who has this name.
+    """
+
+    def __init__(self, kind: str, name: str, choices: Iterable[str], elsewhere: str = "") -> None:
+        hints = [elsewhere] * bool(elsewhere) + [suggest(name, choices)]
+        super().__init__(f"Unknown {kind} {name!r}. {' '.join(hints)}")
 
 
 class DeviceError(AkgnnError, RuntimeError):

@@ -178,5 +178,7 @@ def test_wrong_names_and_values_are_answered():
         preset.updated({"num_layers": "many"})
     with pytest.raises(UnknownNameError, match=r"Unknown preset 'papr'.*Did you mean 'paper'"):
         load_preset("akgnn", "papr", "cora")
+    with pytest.raises(UnknownNameError, match=r"With model mlp there is one\. Choose from any-"):
+        load_preset("gcn", "unit-length", "cora")
     with pytest.raises(UnknownNameError, match="Unknown model"):
         list_presets("gcm")

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from akgnn.errors import UnknownNameError
-from akgnn.models.registry import find_model
+from akgnn.models.registry import MODELS, find_model
 from akgnn.settings import Settings
 from akgnn.training.settings import TrainSettings
 from akgnn.training.strategies.registry import StrategyChoice
@@ -79,7 +79,9 @@ def load_preset(model: str, name: str, dataset: str) -> Preset:
     """The settings under a preset's name, with what it says of this data set."""
     tables = _tables(model)
     if name not in tables:
-        raise UnknownNameError("preset", name, tables)
+        others = [other for other in MODELS if name in _tables(other)]
+        elsewhere = f"With model {' or '.join(others)} there is one." if others else ""
+        raise UnknownNameError("preset", name, tables, elsewhere)
     table = tables[name]
     preset = default_settings(model).updated_by_kind(table)
     return preset.updated_by_kind(table.get("datasets", {}).get(dataset, {}))
