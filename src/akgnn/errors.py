@@ -34,8 +34,8 @@ class UnknownNameError(AkgnnError, LookupError):
     """
 
     def __init__(self, kind: str, name: str, choices: Iterable[str], elsewhere: str = "") -> None:
-        hints = [elsewhere] * bool(elsewhere) + [suggest(name, choices)]
-        super().__init__(f"Unknown {kind} {name!r}. {' '.join(hints)}")
+        hint = f"{elsewhere} {suggest(name, choices)}".lstrip()
+        super().__init__(f"Unknown {kind} {name!r}. {hint}")
 
 
 class DeviceError(AkgnnError, RuntimeError):

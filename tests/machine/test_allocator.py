@@ -9,7 +9,6 @@ from akgnn.machine.device import (
     give_back_freed_memory,
     give_back_signals,
     keep_freed_memory,
-    show_a_large_block,
 )
 
 FAULTS = """
@@ -59,7 +58,6 @@ def test_elsewhere_nothing_happens(monkeypatch):
     keep_freed_memory()
     give_back_freed_memory()
     give_back_signals()
-    show_a_large_block()
 
 
 KEPT = """

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
 from akgnn.cli.terminal import complain
+from akgnn.errors import InterruptedRunError
 from akgnn.training.callbacks import Callback, Epoch
 
 if TYPE_CHECKING:
@@ -274,6 +275,13 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def interrupted(error: InterruptedRunError, out: Path | None, how: str) -> InterruptedRunError:
+    """The error of a training that was asked to stop, and how to go on with what is kept."""
+    if out is None:
+        how = "Nothing was kept; with --out DIR a run can be resumed."
+    return InterruptedRunError(f"{error} {how}")
 
 
 class StopRequests(Callback):

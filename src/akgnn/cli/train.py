@@ -12,6 +12,7 @@ from akgnn.cli import options
 from akgnn.cli.flags import in_flags
 from akgnn.cli.help import DATA, MODEL, OUTPUT, TRAINING
 from akgnn.cli.names import models_or_auto
+from akgnn.cli.progress import interrupted
 from akgnn.cli.show import (
     choice_object,
     folds_summary,
@@ -279,9 +280,8 @@ def train(
             progress,
         )
     except InterruptedRunError as error:
-        raise InterruptedRunError(
-            f"{error} {_how_to_go_on(out, seed, seeds, folds, data_root)}"
-        ) from error
+        line = _line_to_go_on(out, seed, seeds, folds, data_root)
+        raise interrupted(error, out, f"Go on with: {line}") from error
     verdict = None if folds else verdict_of(runs, data)
     _show(runs, str(place), as_json, several, folds, choice, verdict)
     flags = {"train": {flag for option in context.command.params for flag in option.opts}}
@@ -371,19 +371,17 @@ def _candidates(
     )
 
 
-def _how_to_go_on(
+def _line_to_go_on(
     out: Path | None,
     seed: int | None,
     seeds: int | None,
     folds: int | None,
     data_root: Path | None,
 ) -> str:
-    if out is None:
-        return "Nothing was kept; with --out DIR a run can be resumed."
     several = (f" --seed {seed}" if seed else "") + f" --seeds {seeds}" if seeds else ""
     several = f" --folds {folds}" if folds else several
     where = "" if data_root is None else f" --data-root {quote(str(data_root))}"
-    return f"Go on with: akgnn train --out {quote(str(out))}{several}{where} --resume"
+    return f"akgnn train --out {quote(str(out))}{several}{where} --resume"
 
 
 def _show(

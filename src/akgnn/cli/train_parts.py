@@ -15,7 +15,7 @@ import typer
 
 from akgnn.cli import options
 from akgnn.cli.flags import in_flags
-from akgnn.cli.progress import StopRequests, TrainingProgress
+from akgnn.cli.progress import StopRequests, TrainingProgress, interrupted
 from akgnn.cli.show import print_json, print_run
 from akgnn.cli.terminal import complain, say
 from akgnn.errors import AkgnnError, FailedRunsError, InterruptedRunError, SettingsError
@@ -233,7 +233,8 @@ def _train(
                 should_stop=stops.should_stop,
             )
         except InterruptedRunError as error:
-            raise InterruptedRunError(f"{error} {_how_to_go_on(out)}") from error
+            # Of processes that torchrun started only who started it knows the whole line.
+            raise interrupted(error, out, "Go on with the same line and --resume.") from error
         is_first = group.rank == 0
     if not is_first:
         return
@@ -243,10 +244,3 @@ def _train(
     print_run(trained, str(place), None)
     if out is not None:
         say(f"Kept in {out}; see: akgnn inspect {out}")
-
-
-def _how_to_go_on(out: Path | None) -> str:
-    if out is None:
-        return "Nothing was kept; with --out DIR a run can be resumed."
-    # Of processes that torchrun started only who started it knows the whole line.
-    return "Go on with the same line and --resume."
