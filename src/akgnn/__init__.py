@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from akgnn.models.akgnn import AKGNN
     from akgnn.ops.adaptive import adaptive_propagate
     from akgnn.runs.api import train
-    from akgnn.runs.run import Run, load_run
+    from akgnn.runs.load import load_run
+    from akgnn.runs.run import Run
     from akgnn.training.batched.fit_many import fit_many
     from akgnn.training.fit import fit
     from akgnn.training.result import FitResult
@@ -51,7 +52,7 @@ _HOME = {
     "fit": "akgnn.training.fit",
     "fit_many": "akgnn.training.batched.fit_many",
     "load_dataset": "akgnn.data.catalogue",
-    "load_run": "akgnn.runs.run",
+    "load_run": "akgnn.runs.load",
     "load_tables": "akgnn.data.tables.load",
     "register_kernel": "akgnn.layers.kernels",
     "train": "akgnn.runs.api",

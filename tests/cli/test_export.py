@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from akgnn.cli.main import main
-from akgnn.runs.run import load_run
+from akgnn.runs.load import load_run
 
 TOY = ["--dataset", "csbm:num_nodes=100", "--set", "epochs=5", "--set", "hidden_channels=8"]
 

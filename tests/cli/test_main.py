@@ -70,7 +70,7 @@ def test_ctrl_c_inside_a_command_is_told(capsys, monkeypatch):
     def interrupted(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("akgnn.runs.run.load_run", interrupted)
+    monkeypatch.setattr("akgnn.runs.load.load_run", interrupted)
     assert main(["predict", "run"]) == 1
     assert capsys.readouterr().err == "akgnn: stopped.\n"
 

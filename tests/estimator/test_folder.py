@@ -21,8 +21,9 @@ from akgnn.errors import CheckpointError, RunFolderError, SettingsError
 from akgnn.estimator.classifier import AKGNNClassifier
 from akgnn.estimator.folder import _tensors
 from akgnn.runs.folder import RUN_FILE, RunFolder
+from akgnn.runs.load import load_run
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.run import EXTRA_TENSORS, load_run
+from akgnn.runs.run import EXTRA_TENSORS
 from akgnn.runs.train import train_run
 from akgnn.training.calibration import UNCALIBRATED
 

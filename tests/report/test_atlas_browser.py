@@ -21,7 +21,7 @@ from akgnn.report.atlas import atlas_of
 from akgnn.report.chain import chain_of
 from akgnn.report.packing import deflated
 from akgnn.report.run_page import run_page
-from akgnn.runs.run import load_run
+from akgnn.runs.load import load_run
 from akgnn.training.calibration import Calibrated
 from akgnn.training.fit import predict_logits
 from akgnn.training.metrics import interval_words

@@ -8,7 +8,7 @@ from akgnn.explain.explanation import explain_node
 from akgnn.explain.neighbourhood import Fan
 from akgnn.report import explanation_file
 from akgnn.report.explanation_file import check_explanation_file, png, write_explanations
-from akgnn.runs.run import load_run
+from akgnn.runs.load import load_run
 from akgnn.svg import drawing
 from explain_data import Smoothing, star
 

@@ -7,7 +7,7 @@ import pytest
 from akgnn.explain.explanation import explain_node
 from akgnn.report import html
 from akgnn.report.explanation_page import explanation_page
-from akgnn.runs.run import load_run
+from akgnn.runs.load import load_run
 from explain_data import Smoothing, star
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

@@ -9,8 +9,8 @@ from akgnn.cli.main import main
 from akgnn.errors import CheckpointError, DataError
 from akgnn.report.html import render
 from akgnn.report.run_page import confusions_of, run_page
+from akgnn.runs.load import load_run
 from akgnn.runs.plan import RunPlan
-from akgnn.runs.run import load_run
 from report_data import HOSTILE
 from run_files import rewrite
 

@@ -14,8 +14,8 @@ from akgnn.errors import (
 from akgnn.runs import train as module
 from akgnn.runs.ensemble import member_folders
 from akgnn.runs.folder import RunFolder
+from akgnn.runs.load import load_run
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.run import load_run
 from akgnn.runs.train import train_run, train_runs
 from akgnn.training.callbacks import Callback
 from akgnn.training.fit import predict_logits

@@ -22,8 +22,8 @@ from akgnn.models.registry import MODELS
 from akgnn.runs import keeping
 from akgnn.runs.folder import RunFolder
 from akgnn.runs.keeping import Keeping, KeptRun
+from akgnn.runs.load import load_run, plan_of
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.run import load_run, plan_of
 from akgnn.runs.train import train_run
 from akgnn.training.callbacks import Callback, Epoch, StopWhen
 from akgnn.training.history import History

@@ -13,8 +13,8 @@ import torch
 
 from akgnn.errors import AkgnnError
 from akgnn.runs.folder import RunFolder
+from akgnn.runs.load import load_run
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.run import load_run
 from akgnn.runs.train import train_run
 from run_files import names_in, rewrite
 

@@ -15,7 +15,7 @@ import pytest
 
 from akgnn.estimator.classifier import AKGNNClassifier
 from akgnn.runs.folder import RunFolder
-from akgnn.runs.run import load_run, plan_of
+from akgnn.runs.load import load_run, plan_of
 from akgnn.runs.train import train_run
 from akgnn.training.metrics import METRICS
 

@@ -11,9 +11,9 @@ from akgnn.distributed.mesh import MeshShape
 from akgnn.distributed.write import write_parts
 from akgnn.errors import AkgnnError, InterruptedRunError, RunFolderError, SettingsError
 from akgnn.runs.folder import RunFolder
+from akgnn.runs.load import load_run
 from akgnn.runs.parted import check_same_settings, keep_or_give_back, train_parts
 from akgnn.runs.plan import PARTS, RunPlan
-from akgnn.runs.run import load_run
 from threads_group import on_threads
 
 CPU = torch.device("cpu")

@@ -19,8 +19,8 @@ from akgnn.errors import (
 from akgnn.runs.api import train
 from akgnn.runs.facts import DataFacts
 from akgnn.runs.folder import RunFolder
+from akgnn.runs.load import load_run
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.run import load_run
 from akgnn.runs.train import train_run
 from run_files import rewrite
 from written_tables import ids_of, write_tables

@@ -13,8 +13,8 @@ from akgnn.errors import (
 from akgnn.runs import train as module
 from akgnn.runs.facts import DataFacts
 from akgnn.runs.folder import RunFolder
+from akgnn.runs.load import load_run
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.run import load_run
 from akgnn.runs.train import (
     fold_plans,
     train_folds,

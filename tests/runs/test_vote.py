@@ -8,8 +8,8 @@ import akgnn
 from akgnn.errors import CheckpointError, RunFolderError, SettingsError
 from akgnn.runs.choice import choose
 from akgnn.runs.folder import RunFolder
+from akgnn.runs.load import load_run
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.run import load_run
 from akgnn.runs.train import train_run, train_votes
 from akgnn.runs.vote import Vote, shares_by_name, vote_weights, votes_in
 from akgnn.training.callbacks import Callback

@@ -12,8 +12,8 @@ from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score
 from akgnn.data.catalogue import load_dataset
 from akgnn.errors import SettingsError
 from akgnn.runs.folder import RunFolder
+from akgnn.runs.load import load_run
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.run import load_run
 from akgnn.runs.train import train_run
 from akgnn.training.batched.fit_many import fit_many
 from akgnn.training.fit import fit

@@ -44,7 +44,7 @@ def explain(
     from akgnn.explain.explanation import explain_node
     from akgnn.explain.nodes import find_node
     from akgnn.machine.device import choose_device
-    from akgnn.runs.run import load_run
+    from akgnn.runs.load import load_run
     from akgnn.training.calibration import Calibrated
 
     if out is not None:

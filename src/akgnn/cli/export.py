@@ -35,7 +35,7 @@ def export(
     if out.suffix != suffix:
         raise SettingsError(f"--out must end in {suffix}{' with --onnx' * onnx}, got {out.name!r}.")
     from akgnn.export.export import export_model
-    from akgnn.runs.run import load_run
+    from akgnn.runs.load import load_run
 
     loaded = load_run(run)
     name = loaded.plan.run.model

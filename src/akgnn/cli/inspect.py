@@ -46,7 +46,7 @@ def inspect(
     from akgnn.explain.insight import insight_of
     from akgnn.report.kernels import FREQUENCIES, learned_kernels
     from akgnn.report.words import ensemble_words, signal_words
-    from akgnn.runs.run import load_run
+    from akgnn.runs.load import load_run
     from akgnn.training.metrics import interval_words
 
     loaded = load_run(run)

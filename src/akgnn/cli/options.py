@@ -137,7 +137,7 @@ def resumed_plan(
     changes: Mapping[str, str],
 ) -> "RunPlan | None":
     """The plan of the first run in these folders, which the options may repeat; None without."""
-    from akgnn.runs.run import plan_of
+    from akgnn.runs.load import plan_of
 
     for folder in folders:
         if folder is not None and folder.holds_run():

@@ -49,7 +49,7 @@ def predict(
 
     Example: akgnn predict run --nodes new.csv --edges new-links.csv --out predictions.csv
     """
-    from akgnn.runs.run import load_run
+    from akgnn.runs.load import load_run
 
     with warnings.catch_warnings():
         # Said below, in the words of this command.

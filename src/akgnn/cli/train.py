@@ -188,7 +188,7 @@ def train(
     _check_options(resume, out, seeds, folds, split, model, checkpoint_seconds, kernel)
     from akgnn.machine.device import choose_device, keep_freed_memory
     from akgnn.runs.choice import may_vote
-    from akgnn.runs.run import kept_votes
+    from akgnn.runs.load import kept_votes
     from akgnn.runs.train import fold_plans, load_data
     from akgnn.runs.verdict import verdict_of
 

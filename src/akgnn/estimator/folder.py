@@ -34,9 +34,10 @@ from akgnn.graph import Graph
 from akgnn.machine.provenance import versions
 from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.runs.folder import FINAL_WEIGHTS, RUN_FILE, RunFolder, read_tensors
+from akgnn.runs.load import read_run
 from akgnn.runs.presets import default_settings
 from akgnn.runs.rows import feature_tensors, parse_matrix
-from akgnn.runs.run import EXTRA_TENSORS, Run, read_run
+from akgnn.runs.run import EXTRA_TENSORS, Run
 
 if TYPE_CHECKING:
     from akgnn.estimator.classifier import AKGNNClassifier

@@ -25,7 +25,8 @@ from akgnn.report.words import (
     ensemble_words,
     signal_words,
 )
-from akgnn.runs.run import Run, load_run
+from akgnn.runs.load import load_run
+from akgnn.runs.run import Run
 from akgnn.training.fit import predict_logits
 from akgnn.training.metrics import interval_words
 

@@ -11,9 +11,10 @@ from akgnn.errors import AkgnnError, SettingsError
 from akgnn.machine.device import choose_device
 from akgnn.runs.choice import Choice, choose, may_vote, seeds_to_vote
 from akgnn.runs.folder import RunFolder
+from akgnn.runs.load import kept_votes, plan_of
 from akgnn.runs.memory import Sizes, memory_errors_explained
 from akgnn.runs.plan import RunPlan
-from akgnn.runs.run import Run, kept_votes, plan_of
+from akgnn.runs.run import Run
 from akgnn.runs.train import load_data, train_run, train_votes
 from akgnn.runs.vote import Vote
 from akgnn.training.callbacks import Callback, StopWhen

@@ -16,9 +16,10 @@ from akgnn.errors import AkgnnError, CheckpointError, DivergedError, RunFolderEr
 from akgnn.machine.provenance import versions
 from akgnn.runs.facts import DataFacts
 from akgnn.runs.folder import FINAL_WEIGHTS, RunFolder, check_fit
+from akgnn.runs.load import load_run, plan_of
 from akgnn.runs.plan import RunPlan
 from akgnn.runs.rows import row_tensors
-from akgnn.runs.run import EXTRA_TENSORS, Run, load_run, plan_of
+from akgnn.runs.run import EXTRA_TENSORS, Run
 from akgnn.runs.vote import Vote
 from akgnn.training.callbacks import Callback, Epoch
 from akgnn.training.history import History
