@@ -1,7 +1,7 @@
 """What the default is worth: presets that vote, beside the best of them alone, split by split.
 
     python benchmarks/votes.py train votes.npz texas/10 photo/6 [--device cuda] [--jobs 16]
-        [--repeats 3] [--tried NAME …]
+        [--repeats 3] [--first 0] [--tried NAME …]
     python benchmarks/votes.py vote votes.npz --out results/votes.jsonl [--tried NAME …]
 
 The first line trains, on the first so many splits of each graph, every preset that `akgnn train`
@@ -113,7 +113,7 @@ def train(
     root: str | None,
     device: str,
     jobs: int,
-    repeats: int,
+    repeats: range,
     tried: Sequence[str],
     few: bool,
 ) -> None:
@@ -125,7 +125,7 @@ def train(
         for preset in sorted(tried, key=list(_PRESETS).index, reverse=True)
         for graph, splits in pairs
         for number in range(splits)
-        for repeat in range(repeats)
+        for repeat in repeats
     ]
     for graph in {graph for graph, _ in pairs} & set(PYG_SOURCES):
         load_pyg(graph, root)
@@ -256,15 +256,17 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="Number of the first of them.")
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--labels", choices=["few", "many"], default="many")
     parser.add_argument("--tried", nargs="+", choices=list(_PRESETS), default=list(_TRIED))
     parser.add_argument("--data-root")
     options = parser.parse_args()
     if options.what == "train":
-        names = ("data_root", "device", "jobs", "repeats", "tried")
-        settings = (getattr(options, name) for name in names)
-        train(options.graphs, options.file, *settings, options.labels == "few")
+        settings = (getattr(options, name) for name in ("data_root", "device", "jobs"))
+        repeats = range(options.first, options.first + options.repeats)
+        few = options.labels == "few"
+        train(options.graphs, options.file, *settings, repeats, options.tried, few)
         return
     with np.load(options.file, allow_pickle=False) as kept, options.out.open("a") as out:
         for line in results_of(kept, options.tried, options.seeds):

@@ -201,6 +201,14 @@ def readout(what: str, dataset: str) -> Answer:
     return Answer(value, f"{value:.4f}" if what == "cosine" else f"{100 * value:.1f}")
 
 
+def fsgnn(what: str, dataset: str) -> Answer:
+    """Of `benchmarks/fsgnn.py`: the mean of an entry of its lines, such as `test_accuracy`."""
+    text = (ROOT / "results" / "fsgnn.jsonl").read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in text.splitlines()]
+    value = statistics.fmean(line[what] for line in lines if line["dataset"] == dataset)
+    return Answer(value, f"{value:.2f}" if "homophily" in what else f"{value:.1f}")
+
+
 def energy(readout: str, learned: str, layers: str, what: str = "readout") -> Answer:
     """The mean Dirichlet energy after training on Cora, of `benchmarks/energy.py`.
 
@@ -298,6 +306,7 @@ QUESTIONS: Mapping[str, Callable[..., Answer]] = {
     "deviation": deviation,
     "readout": readout,
     "energy": energy,
+    "fsgnn": fsgnn,
     "vote": vote,
     "cost": cost,
     "evenness": evenness,
