@@ -50,7 +50,9 @@ def test_processes_without_a_mesh_take_the_plans_and_then_that_of_the_run(
     words = ["train", "--parts", str(parts), "--out", str(tmp_path / "run"), *FEW]
     assert main([*words, "--processes", "2"]) == 0
     assert started == [(2, ["--mesh", "1x2"])]
-    assert "Mesh 1x2, chosen by the plan" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "Mesh 1x2, chosen by the plan" in said
+    assert "--mesh 2x1 has the bits of one process" in said
     monkeypatch.setattr("akgnn.runs.mesh_choice.kept_mesh", lambda *_: MeshShape(2, 1))
     assert main([*words, "--processes", "2", "--resume"]) == 0
     assert started[1] == (2, ["--mesh", "2x1"])
@@ -64,6 +66,10 @@ def test_processes_without_a_mesh_take_the_plans_and_then_that_of_the_run(
         (["--parts", "{parts}", "--processes", "9"], "4 parts are too few for 9 processes"),
         (["--parts", "{parts}", "--split", "public"], "--split has no place beside --parts"),
         (["--parts", "{parts}", "--seeds", "3"], "--seeds has no place beside --parts"),
+        (["--parts", "{parts}", "--weight", "w"], "--weight has no place beside --parts"),
+        (["--parts", "{parts}", "--no-vote"], "--no-vote has no place beside --parts"),
+        (["--parts", "{parts}", "--model", "auto"], "--model auto tries several. Name one."),
+        (["--timeout", "9"], "--timeout needs --parts"),
         (["--parts", "{parts}", "--timeout", "0"], "--timeout must be above 0"),
         (["--parts", "{parts}", "--model", "gat"], "cannot be trained on parts"),
         (["--processes", "2"], "--processes needs --parts"),

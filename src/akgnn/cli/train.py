@@ -42,10 +42,12 @@ if TYPE_CHECKING:
     from akgnn.trackers.tracker import Tracker
 
 _MOST_FOLDS = 1000
-_NOT_WITH_PARTS = (
-    "dataset", "nodes", "edges", "label", "split", "split_seed", "features", "direction", "seeds",
-    "folds", "ensemble", "track", "watch",
-)  # fmt: skip
+# What parts take: the rest is of data that they hold already, or of several runs.
+_WITH_PARTS = {
+    "config", "model", "preset", "kernel", "changes", "seed", "device", "out", "resume",
+    "checkpoint_seconds", "parts", "processes", "mesh", "parts_at_once", "timeout", "as_json",
+}  # fmt: skip
+_OF_PARTS = {"processes", "mesh", "parts_at_once", "timeout"}
 
 
 def train(
@@ -196,7 +198,7 @@ def train(
     short = [] if kernel is None else [f"kernel={kernel}"]
     named = options.parsed_changes([*short, *(changes or [])])
     if parts is not None:
-        _check_parts(context)
+        _check_parts(context, model)
         train_on_parts(
             context.obj,
             run,
@@ -214,9 +216,8 @@ def train(
             as_json=as_json,
         )
         return
-    of_parts = {"--processes": processes, "--mesh": mesh, "--parts-at-once": parts_at_once}
-    for option, value in of_parts.items():
-        if value is not None:
+    for name, option in _written(context).items():
+        if name in _OF_PARTS:
             raise SettingsError(f"{option} needs --parts, a folder that `akgnn partition` wrote.")
     place = choose_device(device)
     several = None if seeds is None else range(seed or 0, (seed or 0) + seeds)
@@ -313,17 +314,26 @@ def _check_options(
         raise SettingsError(f"--kernel goes with the model akgnn; {model} has no kernel to choose.")
 
 
-def _check_parts(context: typer.Context) -> None:
+def _written(context: typer.Context) -> dict[str, str]:
+    """The options that stand on the command line: the parameter of each, and its flag."""
+    written = {}
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        # Which module has this enumeration depends on the release of typer; its names do not.
+        if option.name and source is not None and source.name == "COMMANDLINE":
+            written[option.name] = option.opts[0]
+    return written
+
+
+def _check_parts(context: typer.Context, model: str | None) -> None:
     """Refuse options that parts, which hold the data as they are, leave no place for."""
-    named = [
-        option.opts[0]
-        for option in context.command.params
-        if option.name in _NOT_WITH_PARTS and context.params.get(option.name)
-    ]
+    named = [option for name, option in _written(context).items() if name not in _WITH_PARTS]
     if named:
         raise SettingsError(
             f"{named[0]} has no place beside --parts, which hold data and split and train one run."
         )
+    if model == "auto":
+        raise SettingsError("--parts train one model; --model auto tries several. Name one.")
 
 
 def _check_folds(folds: int, split: str | None, seeds: int | None, model: str | None) -> None:

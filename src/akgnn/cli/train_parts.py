@@ -106,6 +106,7 @@ def _prepared(
 
 def _chosen(plan: Any, parts: Any, processes: int, device: str, resumed: Path | None) -> str:
     """The mesh where none is named: that of the run that goes on, else the plan's choice."""
+    from akgnn.cli.main import flags_of_commands
     from akgnn.machine.device import choose_device
     from akgnn.runs.folder import RunFolder
     from akgnn.runs.mesh_choice import choose_mesh_for, kept_mesh
@@ -115,7 +116,7 @@ def _chosen(plan: Any, parts: Any, processes: int, device: str, resumed: Path | 
         return str(kept)
     shape, why = choose_mesh_for(plan, parts, processes, choose_device(device))
     if why:
-        complain(why)
+        complain(in_flags(why, flags_of_commands(), "train"))
     return str(shape)
 
 
