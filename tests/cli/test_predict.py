@@ -67,6 +67,13 @@ def test_a_file_that_cannot_be_written_is_said(run, tmp_path, capsys):
     assert "Cannot write" in capsys.readouterr().err
 
 
+def test_a_file_of_another_format_is_refused(run, tmp_path, capsys):
+    out = tmp_path / "p.parquet"
+    assert main(["predict", str(run), "--out", str(out)]) == 2
+    assert "--out must end in .csv, got 'p.parquet'" in capsys.readouterr().err
+    assert not out.exists()
+
+
 def test_no_letter_of_a_table_becomes_another(run, capsys, monkeypatch):
     monkeypatch.setattr(Predictions, "to_csv", lambda *_: "id,label\n1,ä\n")
     written = io.BytesIO()

@@ -57,6 +57,11 @@ def test_a_page_opens_in_the_browser(run, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_a_page_is_html(run, tmp_path, capsys):
+    assert main(["report", str(run), "--out", str(tmp_path / "r.pdf")]) == 2
+    assert "--out must end in .html, got 'r.pdf'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("answer", [False, webbrowser.Error("none"), OSError("none")])
 def test_without_a_browser_a_line_says_so_and_all_is_well(
     answer, run, tmp_path, monkeypatch, capsys

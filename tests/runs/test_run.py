@@ -224,6 +224,7 @@ def test_another_data_set_is_predicted_if_it_fits():
     ("arguments", "message"),
     [
         ({"edges": "e.csv"}, "`edges` needs `nodes`"),
+        ({"unknown_ids": "drop"}, "`unknown_ids` needs `nodes`"),
         ({"nodes": "n.csv", "dataset": "cora"}, "not both"),
         ({"nodes": "n.csv", "edges": "e.csv"}, "not on tables: it knows no columns"),
     ],

@@ -11,7 +11,7 @@ from akgnn.cli import options
 from akgnn.cli.names import dataset_names
 from akgnn.cli.show import print_json
 from akgnn.cli.terminal import complain, say
-from akgnn.errors import AloneWarning, DataError
+from akgnn.errors import AloneWarning, DataError, SettingsError
 
 
 def predict(
@@ -49,6 +49,9 @@ def predict(
 
     Example: akgnn predict run --nodes new.csv --edges new-links.csv --out predictions.csv
     """
+    # Another ending would have the next reader take it for another format.
+    if out is not None and out.suffix.lower() not in ("", ".csv", ".txt"):
+        raise SettingsError(f"Predictions are CSV: --out must end in .csv, got {out.name!r}.")
     from akgnn.runs.load import load_run
 
     with warnings.catch_warnings():

@@ -34,6 +34,8 @@ def report(
 
     check_packages()
     check_out(out)
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise SettingsError(f"--out must end in .html, got {out.name!r}.")
     page = _page_of(folder, specs, data_root)
     for line in page.warnings:
         complain(line)

@@ -184,8 +184,9 @@ class Run:
             SettingsError: The arguments do not go together, or not with the run.
             DataError: The tables or data do not fit the model.
         """
-        if nodes is None and edges is not None:
-            raise SettingsError("`edges` needs `nodes`, the table of the nodes to predict.")
+        for name, value in (("edges", edges), ("unknown_ids", unknown_ids)):
+            if nodes is None and value is not None:
+                raise SettingsError(f"`{name}` needs `nodes`, the table of the nodes to predict.")
         if nodes is not None and dataset is not None:
             raise SettingsError("Name a data set or tables of your own (`nodes`), not both.")
         place = choose_device(device)
