@@ -1,13 +1,14 @@
 """Which settings validation prefers on a small graph, by nodes that did not choose the epoch.
 
     python benchmarks/halves.py LINES.jsonl --dataset cornell [--splits 10] [--seeds 2]
-                                [--device cuda] [--jobs 16] [--out FOUND.jsonl]
+                                [--members 1] [--device cuda] [--jobs 16] [--out FOUND.jsonl]
 
 A line of the file names a `model` and a `preset`, and has settings to change under `set`. On every
 split the validation nodes are halved: one half chooses the epoch, the other is scored, then the
 other way round. Test nodes are not among the data. So a setting gains nothing from scores that go
 up and down by the epoch, the best of which would count otherwise. Of each line there is one of the
 same with the mean accuracy and log loss of the halves that were scored, as soon as it is known.
+With `--members 10` each seed is an ensemble of ten.
 
 Test nodes of one published split are validation nodes of others, as they are for all who choose one
 setting for all splits.
@@ -33,7 +34,7 @@ from akgnn.experiments.workers import Death, cores, share_out
 from akgnn.runs.keeping import Outcome
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.runs.run import Run
-from akgnn.runs.train import train_runs
+from akgnn.runs.train import train_ensembles, train_runs
 
 Task = tuple[int, int]
 """A line, and the number of a split."""
@@ -50,9 +51,9 @@ def halves(split: Split, seed: int) -> list[Split]:
     ]
 
 
-def plan_of(line: Mapping[str, Any], dataset: str, number: int) -> RunPlan:
+def plan_of(line: Mapping[str, Any], dataset: str, number: int, members: int = 1) -> RunPlan:
     """The plan of a line on a split, with the first of its seeds."""
-    split = {"split": f"public-{number}", "seed": 1000 * number}
+    split = {"split": f"public-{number}", "seed": 1000 * number, "ensemble": members}
     run = RunSettings(dataset=dataset, model=line["model"], preset=line["preset"], **split)
     return RunPlan.make(run, line["set"])
 
@@ -68,16 +69,19 @@ def scores_of(
     lines: Sequence[Mapping[str, Any]],
     dataset: str,
     seeds: int,
+    members: int,
     root: str | None,
     device: str,
 ) -> list[tuple[float, float, int]]:
     """Accuracy and log loss of the half that is scored, and the best epoch, of every run."""
     index, number = task
-    plan, data = plan_of(lines[index], dataset, number), _data(dataset, number, root, device)
-    plans = [plan.with_seed(plan.run.seed + seed) for seed in range(seeds)]
+    data = _data(dataset, number, root, device)
+    plan = plan_of(lines[index], dataset, number, members)
+    plans = [plan.with_seed(plan.run.seed + members * seed) for seed in range(seeds)]
+    train = train_runs if members == 1 else train_ensembles
     outcomes: list[Outcome] = []
     for split in halves(data.split, number):
-        outcomes += train_runs(plans, data.with_split(split))
+        outcomes += train(plans, data.with_split(split))
     results = [outcome.result for outcome in outcomes if isinstance(outcome, Run)]
     return [
         (result.test_accuracy, result.scores["test_log_loss"], result.best_epoch)
@@ -92,6 +96,7 @@ def main() -> int:
     parser.add_argument("--dataset", required=True)
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--members", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--jobs", type=int, default=cores())
     parser.add_argument("--data-root")
@@ -105,6 +110,7 @@ def main() -> int:
         lines=lines,
         dataset=asked.dataset,
         seeds=asked.seeds,
+        members=asked.members,
         root=asked.data_root,
         device=asked.device,
     )
@@ -124,6 +130,7 @@ def main() -> int:
                 **about,
                 "splits": asked.splits,
                 "seeds": asked.seeds,
+                **({"members": asked.members} if asked.members > 1 else {}),
                 "runs": len(runs),
                 "held_accuracy": round(accuracy, 2),
                 "held_log_loss": round(log_loss, 4),
