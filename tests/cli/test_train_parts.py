@@ -64,20 +64,13 @@ def test_processes_without_a_mesh_take_the_plans_and_then_that_of_the_run(
     [
         (["--parts", "nowhere"], "nowhere is no folder of parts"),
         (["--parts", "{parts}", "--processes", "9"], "4 parts are too few for 9 processes"),
-        (["--parts", "{parts}", "--split", "public"], "--split has no place beside --parts"),
-        (["--parts", "{parts}", "--seeds", "3"], "--seeds has no place beside --parts"),
-        (["--parts", "{parts}", "--weight", "w"], "--weight has no place beside --parts"),
-        (["--parts", "{parts}", "--no-vote"], "--no-vote has no place beside --parts"),
         (["--parts", "{parts}", "--model", "auto"], "--model auto tries several. Name one."),
-        (["--timeout", "9"], "--timeout needs --parts"),
         (["--parts", "{parts}", "--timeout", "0"], "--timeout must be above 0"),
         (["--parts", "{parts}", "--model", "gat"], "cannot be trained on parts"),
-        (["--processes", "2"], "--processes needs --parts"),
         (
             ["--parts", "{parts}", "--set", "strategy=virtual-adversarial"],
             "strategy virtual-adversarial is not to be had of parts",
         ),
-        (["--mesh", "2x2"], "--mesh needs --parts"),
         (["--parts", "{parts}", "--mesh", "2x2"], "--mesh 2x2 is for 4 processes, but there is 1"),
         (["--parts", "{parts}", *FOUR, "3x2"], "--mesh 3x2 is for 6 processes, but there are 4"),
         (["--parts", "{parts}", *FOUR, "0x4"], "--mesh is groups of nodes x slices of channels"),
@@ -95,7 +88,6 @@ def test_processes_without_a_mesh_take_the_plans_and_then_that_of_the_run(
         (["--parts", "{parts}", "--parts-at-once", "0"], "--parts-at-once must be from 1 to 4"),
         (["--parts", "{parts}", "--parts-at-once", "-1"], "--parts-at-once must be from 1 to 4"),
         (["--parts", "{parts}", "--parts-at-once", "5"], "--parts-at-once must be from 1 to 4"),
-        (["--parts-at-once", "1"], "--parts-at-once needs --parts"),
     ],
 )
 def test_wrong_options_are_answered_in_a_line(parts, arguments, message, capsys):

@@ -306,29 +306,6 @@ def test_a_run_knows_what_computed_it(folder):
     assert replace(run, folder=None).versions["torch"] == torch.__version__
 
 
-def test_a_run_is_shown_in_a_line():
-    run = train("csbm:num_nodes=100", settings={"epochs": 2, "hidden_channels": 4})
-    accuracy, (low, high) = run.result.test_accuracy, run.result.test_accuracy_ci95
-    shown = f"{accuracy:.1f} % ({low:.0f} to {high:.0f} with {run.result.num_test} nodes)"
-    shown = f"seed 0: test accuracy {shown}, epoch {run.result.best_epoch} of 2)"
-    assert repr(run) == f"Run(akgnn (paper) on csbm:num_nodes=100, {shown}"
-    assert len(repr(run.result)) < 1500
-
-
-def test_in_a_notebook_a_run_shows_its_record_and_loads_nothing(folder):
-    train(DATASET, settings={**SETTINGS, "epochs": 3}, out=folder.path)
-    run = load_run(folder.path)
-    (folder.path / "weights.safetensors").unlink()
-    name = "<img src=x onerror=alert(1)>"
-    facts = replace(run.facts, split=name, class_names=(name,) * run.num_classes)
-    text = replace(run, facts=facts)._repr_html_()
-    assert "<img" not in text
-    assert "&lt;img src=x onerror=alert(1)&gt;" in text
-    accuracy = f"{run.result.test_accuracy:.1f} %"
-    for told in ("akgnn (paper), seed 0", f"{run.facts.num_nodes} nodes", accuracy, "<svg"):
-        assert told in text
-
-
 @pytest.mark.parametrize(
     ("number", "dataset", "words"),
     [

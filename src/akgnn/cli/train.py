@@ -24,6 +24,7 @@ from akgnn.cli.show import (
     seeds_summary,
 )
 from akgnn.cli.terminal import complain, say
+from akgnn.cli.train_checks import check_options, check_parts, check_without_parts
 from akgnn.cli.train_parts import train_on_parts
 from akgnn.cli.train_runs import choose_plan, progress_of, train_plans
 from akgnn.errors import (
@@ -31,7 +32,6 @@ from akgnn.errors import (
     RunFolderError,
     SettingsError,
 )
-from akgnn.settings import MOST_RUNS
 
 if TYPE_CHECKING:
     from akgnn.runs.choice import Choice
@@ -40,14 +40,6 @@ if TYPE_CHECKING:
     from akgnn.runs.run import Run
     from akgnn.runs.verdict import Verdict
     from akgnn.trackers.tracker import Tracker
-
-_MOST_FOLDS = 1000
-# What parts take: the rest is of data that they hold already, or of several runs.
-_WITH_PARTS = {
-    "config", "model", "preset", "kernel", "changes", "seed", "device", "out", "resume",
-    "checkpoint_seconds", "parts", "processes", "mesh", "parts_at_once", "timeout", "as_json",
-}  # fmt: skip
-_OF_PARTS = {"processes", "mesh", "parts_at_once", "timeout"}
 
 
 def train(
@@ -187,7 +179,7 @@ def train(
 
     Example: akgnn train --dataset citeseer --seeds 10 --set num_layers=8
     """
-    _check_options(resume, out, seeds, folds, split, model, checkpoint_seconds, kernel)
+    check_options(resume, out, seeds, folds, split, model, checkpoint_seconds, kernel)
     from akgnn.machine.device import choose_device, keep_freed_memory
     from akgnn.runs.choice import may_vote
     from akgnn.runs.load import kept_votes
@@ -198,7 +190,7 @@ def train(
     short = [] if kernel is None else [f"kernel={kernel}"]
     named = options.parsed_changes([*short, *(changes or [])])
     if parts is not None:
-        _check_parts(context, model)
+        check_parts(context, model)
         train_on_parts(
             context.obj,
             run,
@@ -216,9 +208,7 @@ def train(
             as_json=as_json,
         )
         return
-    for name, option in _written(context).items():
-        if name in _OF_PARTS:
-            raise SettingsError(f"{option} needs --parts, a folder that `akgnn partition` wrote.")
+    check_without_parts(context)
     place = choose_device(device)
     several = None if seeds is None else range(seed or 0, (seed or 0) + seeds)
     folders = _folders(out, several, folds)
@@ -290,66 +280,6 @@ def train(
         say(in_flags(note, flags, "train"), "yellow")
     if folders[0] is not None and not as_json:
         say(f"Kept in {out}; see: akgnn inspect {folders[0].path}")
-
-
-def _check_options(
-    resume: bool,
-    out: Path | None,
-    seeds: int | None,
-    folds: int | None,
-    split: str | None,
-    model: str | None,
-    checkpoint_seconds: float,
-    kernel: str | None,
-) -> None:
-    """Refuse numbers that are none, and options that do not go together."""
-    if resume and out is None:
-        raise SettingsError("--resume needs --out, the folder of the run to go on with.")
-    options.check_range("--seeds", seeds, 1, MOST_RUNS)
-    if folds is not None:
-        _check_folds(folds, split, seeds, model)
-    if not checkpoint_seconds >= 0:
-        raise SettingsError(f"--checkpoint-seconds must be at least 0, got {checkpoint_seconds}.")
-    if kernel is not None and model not in (None, "akgnn"):
-        raise SettingsError(f"--kernel goes with the model akgnn; {model} has no kernel to choose.")
-
-
-def _written(context: typer.Context) -> dict[str, str]:
-    """The options that stand on the command line: the parameter of each, and its flag."""
-    written = {}
-    for option in context.command.params:
-        source = context.get_parameter_source(option.name or "")
-        # Which module has this enumeration depends on the release of typer; its names do not.
-        if option.name and source is not None and source.name == "COMMANDLINE":
-            written[option.name] = option.opts[0]
-    return written
-
-
-def _check_parts(context: typer.Context, model: str | None) -> None:
-    """Refuse options that parts, which hold the data as they are, leave no place for."""
-    named = [option for name, option in _written(context).items() if name not in _WITH_PARTS]
-    if named:
-        raise SettingsError(
-            f"{named[0]} has no place beside --parts, which hold data and split and train one run."
-        )
-    if model == "auto":
-        raise SettingsError("--parts train one model; --model auto tries several. Name one.")
-
-
-def _check_folds(folds: int, split: str | None, seeds: int | None, model: str | None) -> None:
-    options.check_range("--folds", folds, 2, _MOST_FOLDS)
-    if split is not None:
-        raise SettingsError(
-            f"--folds draws its own splits, so --split {split} has no place beside it; "
-            "--split-seed draws others."
-        )
-    if seeds is not None:
-        raise SettingsError("--folds and --seeds do not go together; choose one of them.")
-    if model == "auto":
-        raise SettingsError(
-            "--model auto chooses by one split, whose nodes other folds test; "
-            "name a model with --folds."
-        )
 
 
 def _folders(

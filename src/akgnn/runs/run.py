@@ -17,7 +17,7 @@ from akgnn.csr import CSR
 from akgnn.data.label_inputs import append_labels
 from akgnn.data.node_data import NodeData
 from akgnn.data.tables.recipe import FeatureRecipe
-from akgnn.data.tables.settings import LINKS, TableSettings
+from akgnn.data.tables.settings import TableSettings
 from akgnn.errors import (
     AloneWarning,
     CheckpointError,
@@ -28,16 +28,15 @@ from akgnn.machine.device import choose_device
 from akgnn.machine.provenance import versions
 from akgnn.models.predict_first import MLP
 from akgnn.models.registry import build_model, find_model
-from akgnn.notebook import card
 from akgnn.runs.facts import DataFacts
 from akgnn.runs.folder import RunFolder, check_fit
 from akgnn.runs.plan import RunPlan
 from akgnn.runs.predictions import Predictions
 from akgnn.runs.rows import kept_rows
+from akgnn.runs.run_summary import card_of, line_of, object_of
 from akgnn.runs.vote import Vote, shares_by_name
 from akgnn.training.ensemble import Ensemble
 from akgnn.training.fit import logits_hiding, predict_logits
-from akgnn.training.metrics import interval_words
 from akgnn.training.result import FitResult
 
 if TYPE_CHECKING:
@@ -342,72 +341,14 @@ class Run:
         return f"{run.model} ({run.preset}){more}"
 
     def __repr__(self) -> str:
-        run, result = self.plan.run, self.result
-        interval = interval_words(result.test_accuracy, result.num_test)
-        accuracy = f"{result.test_accuracy:.1f} %{f' ({interval})' * bool(interval)}"
-        return (
-            f"Run({self.name} on {self.plan.data_name}, {run.seeds}: "
-            f"test accuracy {accuracy}, epoch {result.best_epoch} of "
-            f"{result.epochs})"
-        )
+        return line_of(self)
 
     def _repr_html_(self) -> str:
-        """What `akgnn train` ends with, for notebooks; reads nothing but the record."""
-        run, facts, result = self.plan.run, self.facts, self.result
-        sizes = f"{facts.num_nodes:,} nodes, {facts.num_edges:,} edges (each direction)"
-        classes = f"{facts.num_features:,} features, {len(facts.class_names)} classes"
-        rows = [
-            ("data", f"{self.plan.data_name}: {sizes}, {classes}"),
-            ("split", facts.split),
-            *result.shown(),
-        ]
-        if self.votes:
-            shares = shares_by_name(self.votes).items()
-            rows.append(("votes", ", ".join(f"{name} {100 * w:.0f} %" for name, w in shares)))
-        elif self.members:
-            alone = f"{len(self.members)} members; alone {self.member_accuracy:.1f} % on average"
-            rows.append(("ensemble", alone))
-        if self.folder is not None:
-            rows.append(("folder", str(self.folder.path)))
-        return card(f"{self.name}, {run.seeds}", rows, result.loss_curves())
+        return card_of(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The result in one flat object, as `--json` prints it."""
-        run = self.plan.run
-        return {
-            "dataset": run.dataset,
-            "split": self.facts.split,
-            "model": run.model,
-            "preset": run.preset,
-            "seed": run.seed,
-            **{name: text for name, text in self.facts.source.items() if name == LINKS},
-            **self.result.to_dict(),
-            **self._members_to_dict(),
-        }
-
-    def _members_to_dict(self) -> dict[str, Any]:
-        if self.votes:
-            return {
-                "votes": [
-                    {
-                        "model": vote.plan.run.model,
-                        "preset": vote.plan.run.preset,
-                        "seed": vote.plan.run.seed,
-                        "weight": vote.weight,
-                        **member.to_dict(),
-                    }
-                    for vote, member in zip(self.votes, self.members, strict=True)
-                ]
-            }
-        if not self.members:
-            return {}
-        seeded = enumerate(self.members, self.plan.run.seed)
-        return {
-            "ensemble": len(self.members),
-            "member_accuracy": self.member_accuracy,
-            "gain": self.result.test_accuracy - self.member_accuracy,
-            "members": [{"seed": seed, **member.to_dict()} for seed, member in seeded],
-        }
+        return object_of(self)
 
 
 def _plain(ids: Any) -> list[Any] | None:
