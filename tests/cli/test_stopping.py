@@ -1,5 +1,7 @@
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -42,6 +44,15 @@ def test_a_file_asks_too(tmp_path):
     with StopRequests(str(tmp_path / "stop")) as stops:
         assert not stops.should_stop()
         tmp_path.joinpath("stop").touch()
+        assert stops.should_stop()
+
+
+def test_the_end_of_who_started_it_asks_too():
+    starter = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with starter, StopRequests(starter=starter.pid) as stops:
+        assert not stops.should_stop()
+        starter.kill()
+        starter.wait()
         assert stops.should_stop()
 
 

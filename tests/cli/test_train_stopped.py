@@ -141,3 +141,21 @@ def test_processes_that_are_asked_to_stop_keep_a_state_and_leave_nobody_behind(
         process.communicate(timeout=60)
     assert process.returncode == 0
     assert bits(out) == whole
+
+
+def test_processes_whose_starter_was_killed_stop_and_leave_nobody_behind(parts, tmp_path):
+    folder, whole = parts
+    out = tmp_path / "run"
+    words = ["--parts", str(folder), *LONG[2:], "--checkpoint-seconds", "0"]
+    process = start(out, *words, "--processes", "2", "--mesh", "2x1")
+    wait_for_epochs(out, process)
+    process.kill()
+    process.wait()
+    # They hold its pipes until they end.
+    _, stderr = process.communicate(timeout=60)
+    assert "Stopped after epoch" in stderr
+    assert not (out / "weights.safetensors").exists()
+    with start(out, *words, "--resume") as process:
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert bits(out) == whole

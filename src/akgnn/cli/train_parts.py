@@ -23,8 +23,9 @@ from akgnn.training.callbacks import Callback
 
 # Where processes that `--processes` started say how they ended: torchrun would start them again.
 _STATUS_FILE = "AKGNN_STATUS_FILE"
-# Once this file is there, they stop after the epoch.
-_STOP_FILE = "AKGNN_STOP_FILE"
+# Once this file is there, they stop after the epoch; also once the process of this number, which
+# started them, is no more.
+_STOP_FILE, _STARTER = "AKGNN_STOP_FILE", "AKGNN_STARTER"
 _FAILED = 1
 _WRONG = 2
 # How often processes are started again after one of them died.
@@ -146,8 +147,8 @@ def _started(processes: int, words: Sequence[str]) -> int:
     command = [sys.executable, "-m", "torch.distributed.run", *options_of, "-m", "akgnn", *words]
     with TemporaryDirectory() as folder:
         status, stop = Path(folder) / "status", Path(folder) / "stop"
-        files = {_STATUS_FILE: str(status), _STOP_FILE: str(stop)}
-        environment = {**environment_for(processes), **files}
+        told = {_STATUS_FILE: str(status), _STOP_FILE: str(stop), _STARTER: str(os.getpid())}
+        environment = {**environment_for(processes), **told}
         started: list[subprocess.Popen[bytes]] = []
 
         def ask(number: int, frame: FrameType | None) -> None:
@@ -209,7 +210,8 @@ def _train(
     # Torchrun starts processes again after one of them died: they go on.
     resume = resume or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
     with joined(place, timeout) as group, ExitStack() as stack:
-        stops = stack.enter_context(StopRequests(os.environ.get(_STOP_FILE)))
+        file, starter = os.environ.get(_STOP_FILE), os.environ.get(_STARTER)
+        stops = stack.enter_context(StopRequests(file, None if starter is None else int(starter)))
         # Hosts may have other folders: what is wrong with one all of them say.
         plan, parts = group.together(prepared)
         if at_once is None:
