@@ -56,6 +56,15 @@ def test_the_end_of_who_started_it_asks_too():
         assert stops.should_stop()
 
 
+def test_a_process_of_somebody_else_is_there(monkeypatch):
+    def refuse(process, number):
+        raise PermissionError
+
+    monkeypatch.setattr("akgnn.cli.progress.os.kill", refuse)
+    with StopRequests(starter=1) as stops:
+        assert not stops.should_stop()
+
+
 def test_training_ends_after_the_epoch_in_which_the_signal_came():
     class Signal(Callback):
         def after_epoch(self, epochs):

@@ -330,4 +330,7 @@ def _is_gone(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return True
+    except PermissionError:
+        # It is there, and somebody else's.
+        return False
     return False
