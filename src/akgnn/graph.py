@@ -31,6 +31,7 @@ from akgnn.csr import (
     check_scipy,
     check_tensor,
     check_values,
+    first_not_finite,
     is_device,
     rowptr_from_rows,
 )
@@ -186,7 +187,11 @@ class Graph:
 
     @cached_property
     def degree(self) -> Tensor:
-        """The weighted number of in-neighbours, d = A 1."""
+        """The weighted number of in-neighbours, d = A 1.
+
+        Raises:
+            GraphError: Weights add up to more than their type holds.
+        """
         counts = self.adjacency.pattern.rowptr.diff()
         weight = self.edge_weight
         if weight is None:
@@ -195,7 +200,16 @@ class Graph:
         degree = torch.zeros(self.num_nodes, dtype=torch.float64, device=weight.device)
         for part, row in self.adjacency.pattern.blocks():
             degree.index_add_(0, row, weight[part].double())
-        return degree.to(weight.dtype)
+        degree = degree.to(weight.dtype)
+        node = first_not_finite(degree)
+        if node is not None:
+            # It would count as a node that sees nothing.
+            largest = torch.finfo(weight.dtype).max
+            raise GraphError(
+                f"The edge weights of node {node} add up to more than {largest:.2g}; rescale the "
+                "weights."
+            )
+        return degree
 
     @cached_property
     def degrees(self) -> tuple[Tensor, Tensor]:

@@ -21,7 +21,6 @@ def test_rows_come_back(x):
 
 def test_a_graph_of_its_own_keeps_no_rows():
     assert row_tensors(load_dataset("csbm:num_nodes=60")) == {}
-    assert kept_rows({"weight": DENSE}, 2, 3) is None
 
 
 @pytest.mark.parametrize(
@@ -48,5 +47,5 @@ def test_a_graph_of_its_own_keeps_no_rows():
     ],
 )
 def test_rows_that_do_not_fit_are_refused(tensors):
-    with pytest.raises(ValueError, match="rows of training"):
+    with pytest.raises(ValueError, match="training rows"):
         kept_rows(tensors, 2, 3)

@@ -189,7 +189,7 @@ def test_data_that_changed_are_refused(tmp_path):
     table = pd.read_csv(nodes, dtype=str)
     table.loc[4, "feature_2"] = "7.5"
     table.to_csv(nodes, index=False)
-    with pytest.raises(DataError, match="is not the data that the run was trained on"):
+    with pytest.raises(DataError, match=r"nodes\.csv has changed since the run"):
         run.data()
     nodes.unlink()
     with pytest.raises(DataError, match=r"nodes\.csv"):
@@ -408,5 +408,5 @@ def test_rows_in_a_folder_that_do_not_fit_are_told(table, tmp_path):
     for column in record["data"]["recipe"]["columns"]:
         column["bounds"] = column["bounds"][:-1]
     rewrite(tmp_path / "run" / "run.json", record)
-    with pytest.raises(CheckpointError, match="rows of training do not fit the features"):
+    with pytest.raises(CheckpointError, match="training rows do not fit the features"):
         load_run(tmp_path / "run").predict(new)

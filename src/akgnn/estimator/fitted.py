@@ -15,6 +15,7 @@ from akgnn.estimator.inputs import Scaling, as_features, as_graph, fingerprint
 from akgnn.graph import Graph
 from akgnn.runs.presets import Preset
 from akgnn.runs.run import Run
+from akgnn.training.fit import check_scores
 
 if TYPE_CHECKING:
     from akgnn.data.tables.recipe import FeatureRecipe
@@ -95,6 +96,7 @@ class Fitted:
         """What a method of the model says of the rows."""
         model = deepcopy(self.run.model).to(device, placed.dtype)
         out: Tensor = getattr(model, method)(placed.x.to(device), placed.graph.to(device))
+        check_scores(out[placed.first :])
         return out[placed.first :].double().cpu()
 
 

@@ -27,6 +27,7 @@ from akgnn.explain.sentences import HARDLY_BELOW
 from akgnn.graph import Graph
 from akgnn.svg import element
 from akgnn.text import count
+from akgnn.training.fit import check_scores
 
 
 @dataclass(frozen=True)
@@ -255,6 +256,7 @@ def explain_node(
     with torch.no_grad():
         logits: Tensor = model(data.x, data.graph)
         alone: Tensor = model(data.x, without_edges(data.graph, node))[node]
+    check_scores(logits, data.ids)
     predicted, runner_up = _answers(logits[node], data)[:2]
     chosen = int(logits[node].argmax())
     effects = feature_effects(model, data, node, chosen)

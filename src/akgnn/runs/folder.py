@@ -232,16 +232,19 @@ def read_tensors(file: Path, sha256: str) -> Weights:
 
 
 def check_fit(kind: str, tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
-    """Refuse tensors of other names or shapes than expected.
+    """Refuse tensors of other names or shapes than expected, or with numbers that are not finite.
 
     Raises:
-        CheckpointError: They are others.
+        CheckpointError: Some are.
     """
     shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     wanted = {name: tuple(tensor.shape) for name, tensor in expected.items()}
     if shapes != wanted:
         different = sorted(set(shapes.items()) ^ set(wanted.items()))[0][0]
         raise CheckpointError(f"The {kind} do not fit the model: {different!r} differs.")
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+            raise CheckpointError(f"The {kind} {name!r} hold numbers that are not finite.")
 
 
 def _checked(file: Path, content: Any) -> dict[str, Any]:

@@ -173,6 +173,7 @@ class KeptRun:
             return
         # What a folder keeps is read again when it is asked for: many models are much memory.
         model = self.model if self.folder is None else None
+        kept = row_tensors(self.data)
         self.outcome = Run(
             self.plan,
             self.facts,
@@ -181,12 +182,13 @@ class KeptRun:
             trained_model=model,
             members=members,
             votes=self.votes,
+            kept=kept if self.folder is None else None,
         )
         if self.folder is not None:
             parts = {"result": outcome.to_dict(), "history": outcome.history.to_dict()}
             several = {"members": [member.to_dict() for member in members]} if members else {}
             finished = {**self.content, "status": "finished", **parts, **several}
-            rows = {f"{EXTRA_TENSORS}{n}": t for n, t in row_tensors(self.data).items()}
+            rows = {f"{EXTRA_TENSORS}{n}": t for n, t in kept.items()}
             self.folder.write(finished, {**self.model.state_dict(), **rows}, FINAL_WEIGHTS)
 
 
@@ -244,8 +246,8 @@ def _check_snapshot(snapshot: Snapshot, model: nn.Module, plan: RunPlan) -> None
 
 
 def _is_state_of_adam(name: str, tensor: Tensor) -> bool:
-    """Whether Adam can have come to these numbers: finite, squares from 0 on, steps whole too."""
-    if not tensor.is_floating_point() or not bool(tensor.isfinite().all()):
+    """Whether Adam can have come to these finite numbers: squares from 0 on, steps whole too."""
+    if not tensor.is_floating_point():
         return False
     is_signed, is_whole = name == "exp_avg", name == "step"
     return (is_signed or bool((tensor >= 0).all())) and (

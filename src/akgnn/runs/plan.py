@@ -18,6 +18,7 @@ from akgnn.data.catalogue import (
 )
 from akgnn.data.node_data import NodeData
 from akgnn.data.published import PYG_SOURCES
+from akgnn.data.tables.recipe import FeatureRecipe
 from akgnn.data.tables.settings import TableSettings, renamed_table_settings
 from akgnn.errors import SettingsError, UnknownNameError
 from akgnn.models.registry import build_model
@@ -236,6 +237,7 @@ class RunPlan:
         nodes: Any = None,
         edges: Any = None,
         folder: Path | None = None,
+        recipe: FeatureRecipe | None = None,
     ) -> NodeData:
         """The data, on a device.
 
@@ -246,6 +248,7 @@ class RunPlan:
             edges: A DataFrame in place of the file of the edges.
             folder: An empty folder for arrays that need not fit into memory, of the graph `large`
                 and of tables of edges; they are memory maps then.
+            recipe: Recipe to prepare the columns of tables with; learned from them if None.
         """
         if self.run.dataset.startswith(PARTS):
             from akgnn.distributed.folder import open_parts
@@ -257,7 +260,9 @@ class RunPlan:
         if self.tables is not None:
             from akgnn.data.tables.load import read_tables
 
-            data = read_tables(self.tables, nodes=nodes, edges=edges, folder=folder, **treated)
+            data = read_tables(
+                self.tables, nodes=nodes, edges=edges, folder=folder, recipe=recipe, **treated
+            )
             data = data.to(device)
         else:
             data = load_dataset(

@@ -2,22 +2,20 @@
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from akgnn.codec import from_json, reading
-from akgnn.csr import CSR
 from akgnn.data.label_inputs import append_labels
 from akgnn.data.node_data import NodeData
-from akgnn.data.tables.recipe import FeatureRecipe
-from akgnn.data.tables.settings import TableSettings
+from akgnn.data.tables.settings import EDGES_SHA256, NODES_SHA256
 from akgnn.errors import (
     AloneWarning,
     CheckpointError,
@@ -32,16 +30,17 @@ from akgnn.runs.facts import DataFacts
 from akgnn.runs.folder import RunFolder, check_fit
 from akgnn.runs.plan import RunPlan
 from akgnn.runs.predictions import Predictions
-from akgnn.runs.rows import kept_rows
+from akgnn.runs.rows import kept_labels, kept_rows
 from akgnn.runs.run_summary import card_of, line_of, object_of
 from akgnn.runs.vote import Vote, shares_by_name
 from akgnn.training.ensemble import Ensemble
-from akgnn.training.fit import logits_hiding, predict_logits
+from akgnn.training.fit import check_scores, logits_hiding, predict_logits
 from akgnn.training.result import FitResult
 
 if TYPE_CHECKING:
     from akgnn.runs.choice import Choice
 
+T = TypeVar("T")
 EXTRA_TENSORS = "estimator/"
 """What the names of tensors begin with that are kept beside the model's."""
 # The same words every time, so that Python shows them once for each line of a program.
@@ -67,6 +66,7 @@ class Run:
         votes: The models of an ensemble and their shares where they are not of one plan; `plan` is
             that of the first, whose share is largest.
         data_root: Where its data set lies, if `akgnn.train` was told; a kept run does not say.
+        kept: What it keeps of its training rows (`row_tensors`), where no folder keeps them.
     """
 
     plan: RunPlan
@@ -79,6 +79,7 @@ class Run:
     members: tuple[FitResult, ...] = ()
     votes: tuple[Vote, ...] = ()
     data_root: Path | str | None = None
+    kept: Mapping[str, Tensor] | None = None
 
     @cached_property
     def model(self) -> nn.Module:
@@ -144,12 +145,36 @@ class Run:
             device: Where the data are put.
 
         Raises:
-            DataError: The data have changed since, or are not to be had.
+            DataError: The data have changed since, or are unavailable.
         """
-        data = self._load(data_root)
-        if not self.facts.agrees_with(DataFacts.of(data)):
-            raise DataError(f"{data.name} is not the data that the run was trained on.")
-        return data.to(device)
+        return self._training_data(data_root, "Restore it, or train again.").to(device)
+
+    def _training_data(self, data_root: Path | str | None, advice: str) -> NodeData:
+        """The data of training, with advice on what to do where they have changed since."""
+        nodes, edges = self.tables
+        if self.plan.tables is not None and not self._has_tables:
+            raise DataError(
+                "The run was trained on tables in memory, which are not kept; predict new tables, "
+                "or train it again."
+            )
+        data = self.plan.load(
+            data_root or self.data_root, nodes=nodes, edges=edges, recipe=self.facts.recipe
+        )
+        found = DataFacts.of(data)
+        if not self.facts.agrees_with(found):
+            name = self._changed_table(found) or data.name
+            raise DataError(f"{name} has changed since the run was trained. {advice}")
+        return data
+
+    def _changed_table(self, found: DataFacts) -> str | None:
+        """The table that is not as it was in training, if its fingerprint tells."""
+        tables, before, now = self.plan.tables, self.facts.source, found.source
+        for key, kind in ((NODES_SHA256, "nodes"), (EDGES_SHA256, "edges")):
+            if tables is not None and before.get(key) != now.get(key):
+                files = getattr(tables, kind)
+                files = [files] if isinstance(files, str) else files
+                return " or ".join(filter(None, files)) or f"The table of {kind}"
+        return None
 
     def predict(
         self,
@@ -192,11 +217,11 @@ class Run:
         model, alone = self.model.to(place), 0
         if nodes is not None:
             asked = self._read_tables(nodes, edges, unknown_ids)
-            x, labelled = self._with_labels(asked)
-            logits = logits_hiding(
-                model, x.to(place), asked.graph.to(place), labelled.to(place), self.num_classes
-            )[asked.rows.to(place)]
+            x, graph, labelled, number = (each.to(place) for each in self._inputs(asked))
+            logits = logits_hiding(model, x, graph, labelled, number, self.num_classes)
+            logits = logits[asked.rows.to(place)]
             ids = asked.ids
+            check_scores(logits, ids)
             # A model that sees no edges misses none.
             alone = asked.num_alone if self.sees_links else 0
             if edges is None and alone:
@@ -219,38 +244,42 @@ class Run:
         """Number of classes."""
         return len(self.facts.class_names)
 
-    def _with_labels(self, asked: Any) -> tuple[Tensor | CSR, Tensor]:
-        """Features of tables to predict, with labels of training if the model takes them.
+    def _inputs(self, asked: Any) -> tuple[Any, ...]:
+        """Features and graph of tables to predict, with training labels if the model takes them.
 
-        Beside them come the nodes whose label is among the features.
+        Also the nodes whose label is among the features, and their numbers among all training
+        nodes.
         """
         none = asked.rows[:0]
         if not self.plan.preset.strategy.takes_labels:
-            return asked.x, none
-        from akgnn.data.tables.nodes import positions
-
-        y = torch.full((asked.graph.num_nodes,), -1)
-        nodes, tables = self.tables[0], self.plan.tables
-        # Without the tables of training the new nodes stand by themselves, as their graph does.
+            return asked.x, asked.graph, none, none
         if asked.y is not None:
-            y = asked.y
-        elif nodes is not None or (tables is not None and Path(tables.nodes).is_file()):
-            data = self._load(None)
-            train = data.split.train
-            known: Any = data.ids
-            place = torch.from_numpy(positions(asked.graph_ids, known.take(train.numpy())))
-            y = torch.where(place >= 0, data.y[train][place], -1)
-        labelled = (y >= 0).nonzero()[:, 0]
-        return append_labels(asked.x, y, labelled, self.num_classes), labelled
+            # New rows stand below those of training, and have no label.
+            labelled = (asked.y >= 0).nonzero()[:, 0]
+            y, number = asked.y, torch.arange(len(labelled))
+        else:
+            from akgnn.data.tables.nodes import positions
 
-    def _load(self, data_root: Path | str | None) -> NodeData:
-        nodes, edges = self.tables
-        if self.plan.tables is not None and not self._has_tables:
-            raise DataError(
-                "The run was trained on tables in memory, which are not kept; predict new tables, "
-                "or train it again."
-            )
-        return self.plan.load(data_root or self.data_root, nodes=nodes, edges=edges)
+            ids, labels = self._read_kept(kept_labels, self.num_classes)
+            place = torch.from_numpy(positions(asked.graph_ids, ids))
+            labelled = (place >= 0).nonzero()[:, 0]
+            y, number = labels[place], place[labelled]
+        x = append_labels(asked.x, y, labelled, self.num_classes)
+        return x, asked.graph, labelled, number
+
+    def _read_kept(self, read: Callable[..., T], *sizes: int) -> T:
+        """What the run keeps of its training rows.
+
+        Raises:
+            CheckpointError: It is damaged.
+        """
+        if self.kept is not None:
+            return read(self.kept, *sizes)
+        assert self.folder is not None, "a run keeps its training rows, or has a folder that does"
+        tensors = self.folder.read_weights(self.folder.read())
+        with reading(self.folder.path):
+            own = {name.removeprefix(EXTRA_TENSORS): tensor for name, tensor in tensors.items()}
+            return read(own, *sizes)
 
     @property
     def _has_tables(self) -> bool:
@@ -259,15 +288,24 @@ class Run:
 
     def _named_data(self, dataset: str | None, data_root: Path | str | None) -> NodeData:
         if dataset is None:
-            data = self._load(data_root)
-        else:
-            run = replace(self.plan.run, dataset=dataset, split=None)
-            data = replace(self.plan, run=run, tables=None).load(data_root or self.data_root)
+            other = (
+                "train again" if self.plan.tables is None else "name what to predict with `nodes`"
+            )
+            return self._training_data(data_root, f"Restore it, or {other}.")
+        run = replace(self.plan.run, dataset=dataset, split=None)
+        data = replace(self.plan, run=run, tables=None).load(data_root or self.data_root)
         sizes = self.facts.num_features, len(self.facts.class_names)
         if (data.num_features, data.num_classes) != sizes:
             raise DataError(
                 f"The model of {self._where} takes {sizes[0]} features and {sizes[1]} classes, "
                 f"but {data.name} has {data.num_features} and {data.num_classes}."
+            )
+        if data.class_names != self.facts.class_names:
+            ours, theirs = (
+                ", ".join(each)[:200] for each in (self.facts.class_names, data.class_names)
+            )
+            raise DataError(
+                f"The model of {self._where} has the classes {ours}, but {data.name} has {theirs}."
             )
         return data
 
@@ -290,32 +328,23 @@ class Run:
                 )
             from akgnn.data.tables.nearest import read_near
 
-            training, direction = self._training_rows(settings, recipe), self.plan.run.direction
+            training = self._read_kept(kept_rows, len(recipe.feature_names), self.num_classes)
+            direction = self.plan.run.direction
             return read_near(settings, recipe, training, nodes=nodes, direction=direction)
-        known = self.tables if self.tables[0] is not None else (settings.nodes, settings.edges)
+
+        def known() -> tuple[Any, Any]:
+            advice = "The new edges lead to its nodes: restore it, or leave those edges out."
+            self._training_data(None, advice)
+            return self.tables if self.tables[0] is not None else (settings.nodes, settings.edges)
+
         return read_for_prediction(
             settings,
             recipe,
             nodes=nodes,
             edges=edges,
-            known=(lambda: known) if known[0] is not None and str(known[0]) else None,
+            known=known if self._has_tables else None,
             direction=self.plan.run.direction,
         )
-
-    def _training_rows(self, settings: TableSettings, recipe: FeatureRecipe) -> Any:
-        """The rows of training: of its table, or those that the folder keeps."""
-        from akgnn.data.tables.nearest import training_rows
-
-        if self.tables[0] is not None:
-            return training_rows(settings, recipe, self.tables[0])
-        if self.folder is not None:
-            tensors = self.folder.read_weights(self.folder.read())
-            with reading(self.folder.path):
-                own = {name.removeprefix(EXTRA_TENSORS): tensor for name, tensor in tensors.items()}
-                rows = kept_rows(own, len(recipe.feature_names), self.num_classes)
-            if rows is not None:
-                return rows
-        return training_rows(settings, recipe, settings.nodes)
 
     @property
     def versions(self) -> dict[str, str]:

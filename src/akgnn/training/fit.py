@@ -39,6 +39,9 @@ from akgnn.training.strategies.supervised import (
     with_class_weight,
 )
 
+# Nodes that a message lists.
+_MOST_LISTED = 5
+
 
 def fit(
     model: nn.Module,
@@ -215,22 +218,54 @@ def predict_logits(model: nn.Module, data: NodeData) -> Tensor:
     Args:
         model: In evaluation mode, on the device of the data.
         data: With label inputs if the model was trained with them.
+
+    Raises:
+        DataError: Some scores are not finite.
     """
     hidden = data.split.train if data.has_label_inputs else data.split.train[:0]
-    return logits_hiding(model, data.x, data.graph, hidden, data.num_classes)
+    place = torch.arange(len(hidden), device=hidden.device)
+    logits = logits_hiding(model, data.x, data.graph, hidden, place, data.num_classes)
+    check_scores(logits, data.ids)
+    return logits
 
 
 @torch.no_grad()
 def logits_hiding(
-    model: nn.Module, x: Tensor | CSR, graph: Graph, nodes: Tensor, num_classes: int
+    model: nn.Module, x: Tensor | CSR, graph: Graph, nodes: Tensor, place: Tensor, num_classes: int
 ) -> Tensor:
-    """Class scores of every node; of `nodes` as if the features did not hold their labels."""
+    """Class scores of every node; of `nodes` as if the features did not hold their labels.
+
+    Args:
+        model: In evaluation mode, on the device of the data.
+        x: Features with the labels of `nodes` behind them.
+        graph: The graph.
+        nodes: Training nodes.
+        place: Their numbers among all training nodes. One half of these shows its labels while the
+            other is predicted, so neither the order of the rows nor absent nodes change a score.
+        num_classes: Number of classes.
+    """
     logits: Tensor = model(x, graph)
-    # One half shows its labels while the other is predicted.
-    for half in (nodes[::2], nodes[1::2]):
+    for half in (nodes[place % 2 == 0], nodes[place % 2 == 1]):
         if half.numel():
             logits[half] = model(hide_labels(x, half, num_classes), graph)[half]
     return logits
+
+
+def check_scores(logits: Tensor, ids: Any = None) -> None:
+    """Refuse class scores that are not finite, which would pass for an answer.
+
+    Raises:
+        DataError: Some are not; the message names the first nodes, by id or number.
+    """
+    wrong = (~logits.isfinite().all(1)).nonzero()[:, 0].tolist()
+    if not wrong:
+        return
+    shown = [str(node if ids is None else ids[node])[:60] for node in wrong[:_MOST_LISTED]]
+    more = ", …" if len(wrong) > len(shown) else ""
+    raise DataError(
+        f"The model has no finite class scores for {len(wrong):,} of {len(logits):,} nodes, first "
+        f"{', '.join(shown)}{more}. Edge weights or features may be too large; rescale them."
+    )
 
 
 def take_steps(

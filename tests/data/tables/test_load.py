@@ -98,14 +98,14 @@ def test_ids_of_pandas_with_gaps_elsewhere_are_integers_again():
 
 
 def test_the_record_changes_with_the_content_and_only_with_it(nodes, edges, write):
-    before = load_tables(nodes, edges).source["sha256"]
+    before = load_tables(nodes, edges).source["nodes_sha256"]
     with open(nodes, encoding="utf-8") as stream:
         text = stream.read()
     same = write("same.csv", text.replace("\n", "\r\n").replace("c,ham", "\r\nc,ham"))
-    assert load_tables(same, edges).source["sha256"] == before
+    assert load_tables(same, edges).source["nodes_sha256"] == before
     for old, new in (("k,spam", "k,ham"), ("12,x", "13,x"), ("spam", "eggs")):
         other = write("other.csv", text.replace(old, new))
-        assert load_tables(other, edges).source["sha256"] != before
+        assert load_tables(other, edges).source["nodes_sha256"] != before
 
 
 def test_columns_found_by_rule_are_named_in_the_settings_that_come_back(write):
@@ -164,7 +164,7 @@ def test_a_bag_of_words_stays_sparse_and_its_rows_sum_to_1(bag_of_words):
     assert not raw.recipe.normalise_rows
     assert "rows" not in raw.source
     # The fingerprint is that of the tables, whatever is done to the rows.
-    assert raw.source["sha256"] == data.source["sha256"]
+    assert raw.source["nodes_sha256"] == data.source["nodes_sha256"]
 
 
 def test_other_features_are_divided_by_their_sum_on_request_only(nodes, edges):

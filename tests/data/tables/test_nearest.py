@@ -38,7 +38,7 @@ def test_each_row_takes_in_from_its_nearest(frame):
 
 def test_the_record_does_not_depend_on_who_is_near(frame):
     one, other = load(frame, neighbours=2), load(frame, neighbours=3)
-    assert one.source["sha256"] == other.source["sha256"]
+    assert one.source["nodes_sha256"] == other.source["nodes_sha256"]
     assert one.graph.num_edges != other.graph.num_edges
 
 

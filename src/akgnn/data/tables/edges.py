@@ -220,4 +220,10 @@ def _weights(table: Table, name: str) -> NDArray[np.float64]:
         raise DataError(
             f"{table.at(row, name)}: the weight {what}; it must be a finite number from 0 on."
         )
+    if values.sum() > np.finfo(np.float32).max:
+        row = int(values.argmax())
+        raise DataError(
+            f"{table.at(row, name)}: the weight is {values[row]:g}, and all weights add up to more "
+            "than 3.4e38; rescale them."
+        )
     return values

@@ -8,10 +8,11 @@ from typing import Any
 import torch
 
 from akgnn.data.catalogue import Direction, FeatureTransform, check_options
-from akgnn.data.node_data import NodeData, content_sha256
+from akgnn.data.node_data import NodeData
 from akgnn.data.tables.columns import end_columns, feature_columns, node_columns
 from akgnn.data.tables.edges import read_graph
-from akgnn.data.tables.features import build_features, learn_recipe
+from akgnn.data.tables.features import build_features, check_columns, learn_recipe, typed_columns
+from akgnn.data.tables.fingerprint import graph_sha256, nodes_sha256
 from akgnn.data.tables.nearest import known_ids, link_to_nearest, with_ids
 from akgnn.data.tables.nodes import (
     DEFAULT_SPLIT,
@@ -21,8 +22,16 @@ from akgnn.data.tables.nodes import (
     split_nodes,
 )
 from akgnn.data.tables.readers import open_table
-from akgnn.data.tables.recipe import ROWS_TO_1, normalises_rows
-from akgnn.data.tables.settings import Missing, Prepare, TableSettings, UnknownIds, paths_of
+from akgnn.data.tables.recipe import ROWS_TO_1, FeatureRecipe, normalises_rows
+from akgnn.data.tables.settings import (
+    EDGES_SHA256,
+    NODES_SHA256,
+    Missing,
+    Prepare,
+    TableSettings,
+    UnknownIds,
+    paths_of,
+)
 from akgnn.data.tables.table import TableSource, pa
 from akgnn.errors import DataError
 from akgnn.graph import Graph
@@ -89,6 +98,7 @@ def read_tables(
     split_seed: int = 0,
     direction: Direction = "symmetrised",
     folder: Path | None = None,
+    recipe: FeatureRecipe | None = None,
 ) -> NodeData:
     """Read tables as settings say.
 
@@ -105,6 +115,7 @@ def read_tables(
             these and from no others.
         folder: An empty folder for a graph whose edges need not fit into memory: they are read
             block by block, sorted in files there and looked at by memory map.
+        recipe: Recipe to prepare the columns with; learned from the table if None.
 
     Returns:
         The data. Node i is row i of the node table; `ids` are as in the table, `recipe` says how
@@ -124,7 +135,7 @@ def read_tables(
     if settings.has_no_edges:
         settings = known_ids(node_source, settings)
         opened, named = with_ids(node_source, settings)
-        data = read_node_data(name, opened, named, _unlinked, features, split, split_seed)
+        data = read_node_data(name, opened, named, _unlinked, features, split, split_seed, recipe)
         return link_to_nearest(data, settings, direction)
     edge_source = open_table(edges, "edge")
     start, end = end_columns(edge_source, settings.source, settings.target)
@@ -133,7 +144,9 @@ def read_tables(
     def graph_of(ids: pa.ChunkedArray) -> tuple[Graph, dict[str, str]]:
         return read_graph(edge_source, settings, node_source.name, ids, direction, folder)
 
-    return read_node_data(name, node_source, settings, graph_of, features, split, split_seed)
+    return read_node_data(
+        name, node_source, settings, graph_of, features, split, split_seed, recipe
+    )
 
 
 def _unlinked(ids: pa.ChunkedArray) -> tuple[Graph, dict[str, str]]:
@@ -149,37 +162,51 @@ def read_node_data(
     features: FeatureTransform,
     split: str | None,
     split_seed: int,
+    recipe: FeatureRecipe | None = None,
 ) -> NodeData:
     """The data of a node table, under this name.
 
-    `graph_of` makes the graph of the nodes' ids, with what the record of a run says about it.
+    `graph_of` makes the graph of the nodes' ids, with what the record of a run says about it. The
+    columns are prepared with `recipe`, or with one that is learned from them.
     """
     split = DEFAULT_SPLIT if split is None else split
     parts = node_columns(opened, settings, split)
-    columns = feature_columns(opened, settings.columns, parts)
-    table = opened.read([*parts, *columns], text=parts)
+    if recipe is None:
+        columns = feature_columns(opened, settings.columns, parts)
+        table = opened.read([*parts, *columns], text=parts)
+    else:
+        check_columns(recipe, opened.name, opened.columns)
+        table = opened.read([*parts, *recipe.column_names], text=[*parts, *recipe.text_columns])
     if not len(table):
         raise DataError(f"{table.name} has column names but no rows.")
     id_name, label = list(parts)[:2]
     ids = checked_node_ids(table, id_name)
     y, class_names = encode_labels(table, label)
     graph, notes = graph_of(ids)
-    recipe, typed = learn_recipe(
-        table,
-        columns,
-        prepare=settings.prepare,
-        standardise=settings.standardise,
-        missing=settings.missing,
-    )
-    raw = build_features(recipe, typed, graph)
-    sha256 = content_sha256(raw, y, graph, class_names)
-    source = {"origin": "tables", "features": recipe.in_words, "sha256": sha256, **notes}
-    if normalises_rows(raw, features, recipe, by_kind=settings.prepare == "auto"):
-        recipe = replace(recipe, normalise_rows=True)
+    if recipe is None:
+        recipe, typed = learn_recipe(
+            table,
+            columns,
+            prepare=settings.prepare,
+            standardise=settings.standardise,
+            missing=settings.missing,
+        )
+        x = build_features(recipe, typed, graph)
+        if normalises_rows(x, features, recipe, by_kind=settings.prepare == "auto"):
+            recipe = replace(recipe, normalise_rows=True)
+            x = recipe.finish(x)
+    else:
+        typed = typed_columns(recipe, table)
+        x = build_features(recipe, typed, graph)
+    source = {"origin": "tables", "features": recipe.in_words, **notes}
+    source[NODES_SHA256] = nodes_sha256(ids, y, class_names, typed)
+    if not settings.has_no_edges:
+        source[EDGES_SHA256] = graph_sha256(graph)
+    if recipe.normalise_rows:
         source["rows"] = ROWS_TO_1
     return NodeData(
         name=name,
-        x=recipe.finish(raw),
+        x=x,
         y=y,
         graph=graph,
         split=split_nodes(table, label, y, class_names, split, split_seed),

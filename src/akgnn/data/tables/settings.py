@@ -12,6 +12,8 @@ Missing = Literal["fill", "refuse"]
 UnknownIds = Literal["refuse", "drop"]
 LINKS = "links"
 """Where the record of a run says that rows are linked to their nearest rows."""
+NODES_SHA256, EDGES_SHA256 = "nodes_sha256", "edges_sha256"
+"""Where it keeps the fingerprints of the two tables."""
 # Names that records of earlier versions have.
 _RENAMED = {"features": "columns"}
 
