@@ -1,17 +1,16 @@
 """Run folders that somebody changed on purpose, or in which training was stopped."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from akgnn.files import is_left_over
+from akgnn.runs.folder import FORMAT, sealed
 from akgnn.training.callbacks import StopWhen
 
 
 def rewrite(file: Path, content: dict[str, Any]) -> None:
-    """Write a changed `run.json` in the first format, which has no SHA-256 of its own."""
-    kept = {name: value for name, value in content.items() if name != "sha256"}
-    file.write_text(json.dumps({**kept, "format": "akgnn-run-1"}))
+    """Write a changed `run.json` with the right SHA-256."""
+    file.write_bytes(sealed({"format": FORMAT, **content}))
 
 
 def stop_after(epochs: int) -> StopWhen:

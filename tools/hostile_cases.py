@@ -116,18 +116,18 @@ def link(name: str, target: str) -> Make:
 
 
 def record(*keys: str, value: Any, run: str = "run") -> Make:
-    """Change a value in `run.json`, which is written in the first format, that has no SHA-256."""
+    """Change a value in `run.json`, whose own SHA-256 is made right again."""
 
     def make(folder: Path) -> None:
         file = folder / run / "run.json"
         content = json.loads(file.read_text())
-        content.pop("sha256", None)
-        content["format"] = "akgnn-run-1"
         place = content
         for key in keys[:-1]:
             place = place[key]
         place[keys[-1]] = value
-        file.write_text(json.dumps(content))
+        from akgnn.runs.folder import sealed
+
+        file.write_bytes(sealed(content))
 
     return make
 
@@ -145,8 +145,8 @@ def tensors(change: str, run: str = "run") -> Make:
         "blob = save(t)\n"
         "file.write_bytes(blob)\n"
         "content['weights']['sha256'] = hashlib.sha256(blob).hexdigest()\n"
-        "content.pop('sha256'); content['format'] = 'akgnn-run-1'\n"
-        "(folder / 'run.json').write_text(json.dumps(content))\n"
+        "from akgnn.runs.folder import sealed\n"
+        "(folder / 'run.json').write_bytes(sealed(content))\n"
     )
     return lambda folder: _python(code, folder / run)
 
@@ -545,7 +545,7 @@ ASKED: list[Case] = [
         "5,000 digits, run.json",
         "akgnn predict run",
         lambda f: _write(
-            f / "run/run.json", b'{"format": "akgnn-run-1", "n": %s}' % NUMBER.encode()
+            f / "run/run.json", b'{"format": "akgnn-run-4", "n": %s}' % NUMBER.encode()
         ),
     ),
     case("5,000 digits, ids", OWN, cell(1, 0, NUMBER)),

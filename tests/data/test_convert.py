@@ -46,7 +46,8 @@ def test_igraph_gives_what_networkx_gives():
     expected = from_networkx(networkx_graph(names=range(6)), split="50/50/0")
     found = from_igraph(igraph_graph(), split="50/50/0")
     assert found.ids.to_pylist() == expected.ids.to_pylist() == list(range(6))
-    assert found.source["sha256"] == expected.source["sha256"]
+    for table in ("nodes_sha256", "edges_sha256"):
+        assert found.source[table] == expected.source[table]
     graph = igraph_graph()
     graph.vs["name"] = list("uvwxyz")
     assert from_igraph(graph, split="50/50/0").ids.to_pylist() == list("uvwxyz")

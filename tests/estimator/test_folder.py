@@ -1,4 +1,3 @@
-import copy
 import hashlib
 import json
 import os
@@ -6,7 +5,6 @@ import random
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -19,13 +17,11 @@ import run_files
 from akgnn.data.catalogue import load_dataset
 from akgnn.errors import CheckpointError, RunFolderError, SettingsError
 from akgnn.estimator.classifier import AKGNNClassifier
-from akgnn.estimator.folder import _tensors
 from akgnn.runs.folder import RUN_FILE, RunFolder
 from akgnn.runs.load import load_run
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.runs.run import EXTRA_TENSORS
 from akgnn.runs.train import train_run
-from akgnn.training.calibration import UNCALIBRATED
 
 # More mutations than one run of the tests has time for.
 MUTATIONS = int(os.environ.get("AKGNN_MUTATIONS", "300"))
@@ -117,7 +113,7 @@ def test_cora_fits_into_a_folder(tmp_path):
 
 def test_an_estimator_is_a_run_with_what_it_needs_beside_the_model(table, kept):
     content = json.loads((kept / RUN_FILE).read_text())
-    assert (content["format"], content["status"]) == ("akgnn-run-3", "finished")
+    assert (content["format"], content["status"]) == ("akgnn-run-4", "finished")
     fitted = AKGNNClassifier.load(kept)
     run = load_run(kept)
     assert run.plan.preset == fitted.fitted_.preset
@@ -176,8 +172,11 @@ def test_a_generator_is_not_kept(table, tmp_path):
 @pytest.mark.parametrize(
     ("found", "message"),
     [
-        ("akgnn-run-4", "written by a newer version of akgnn, in its format 4"),
-        ("akgnn-run-0", "was not written by akgnn"),
+        (
+            "akgnn-run-5",
+            "by a newer version of akgnn, in format 5; this one reads format 4. Update",
+        ),
+        ("akgnn-run-3", "by an earlier version of akgnn, in format 3; .* Train the run again"),
         ("akgnn-estimator-1", "was not written by akgnn"),
         (7, "was not written by akgnn"),
     ],
@@ -407,116 +406,6 @@ def test_a_mutated_folder_says_the_same_or_is_refused(table, graph, tmp_path, ca
     assert all(str(hurt) in refusal for refusal in refusals)
 
 
-# Estimators as they were kept before they were runs: JSON with its SHA-256, and tensors beside it.
-
-
-def sha256_of(content):
-    written = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(written.encode()).hexdigest()
-
-
-def write_old(folder, estimator, change=None):
-    fitted = estimator.fitted_
-    names = getattr(estimator, "feature_names_in_", None)
-    tensors = {f"model/{name}": tensor for name, tensor in fitted.run.model.state_dict().items()}
-    tensors |= {name.removeprefix(EXTRA_TENSORS): t for name, t in _tensors(fitted).items()}
-    blob = save({name: tensor.contiguous() for name, tensor in tensors.items()})
-    sha256 = hashlib.sha256(blob).hexdigest()
-    content = {
-        "arguments": estimator.get_params(),
-        "settings": fitted.preset.to_dict(),
-        "classes": {"kind": "text", "labels": estimator.classes_.tolist()},
-        "num_features": estimator.n_features_in_,
-        "feature_names": None if names is None else names.tolist(),
-        "lambda_max": estimator.lambda_max_.tolist(),
-        "neighbour_share": estimator.neighbour_share_.tolist(),
-        "best_epoch": estimator.best_epoch_,
-        "history": estimator.history_,
-        "metric": None if fitted.neighbours is None else fitted.neighbours.search.metric,
-        "rows": fitted.rows,
-        "versions": {"akgnn": "0.1.0"},
-        "tensors": {"file": f"tensors-{sha256[:16]}.safetensors", "sha256": sha256},
-    }
-    folder.mkdir()
-    (folder / content["tensors"]["file"]).write_bytes(blob)
-    if change is not None:
-        change(content)
-    record = {"format": "akgnn-estimator-1", "sha256": sha256_of(content), "content": content}
-    (folder / "estimator.json").write_text(json.dumps(record))
-
-
-@pytest.fixture(params=["table", "graph"])
-def one(request, table, graph):
-    x, y = table
-    frame = pd.DataFrame(x, columns=list("abcd"))
-    on = {"graph": graph} if request.param == "graph" else {}
-    return quick().fit(frame, np.array(["ü\n", "b", "c"])[y], **on), frame
-
-
-def test_an_estimator_from_before_is_read_and_replaced(one, tmp_path):
-    fitted, x = one
-    write_old(tmp_path / "old", fitted)
-    old = AKGNNClassifier.load(tmp_path / "old")
-    # That version did not calibrate probabilities.
-    result = replace(fitted.fitted_.run.result, calibration=UNCALIBRATED)
-    plain = copy.copy(fitted)
-    plain.set_fitted(replace(fitted.fitted_, run=replace(fitted.fitted_.run, result=result)))
-    np.testing.assert_allclose(old.predict_proba(x), plain.predict_proba(x), rtol=1e-6)
-    assert old.get_params() == fitted.get_params()
-    assert old.classes_.tolist() == fitted.classes_.tolist()
-    assert old.feature_names_in_.tolist() == list("abcd")
-    assert (old.history_, old.best_epoch_) == (fitted.history_, fitted.best_epoch_)
-    assert old.neighbour_share_.tolist() == fitted.neighbour_share_.tolist()
-    old.save(tmp_path / "old")
-    assert np.array_equal(
-        AKGNNClassifier.load(tmp_path / "old").predict_proba(x), old.predict_proba(x)
-    )
-    suffixes = sorted(file.suffix for file in (tmp_path / "old").iterdir())
-    assert suffixes == [".json", ".safetensors"]
-    assert (tmp_path / "old" / RUN_FILE).exists()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (put("tensors", "file", value="../../etc/passwd"), "which is no tensors' file"),
-        (
-            put("tensors", "file", value=f"tensors-{'0' * 16}.safetensors"),
-            "is missing, or is no file",
-        ),
-        (put("tensors", "sha256", value="0" * 64), "is damaged"),
-        (without("tensors"), "'tensors' is missing"),
-        (put("num_features", value=10**15), "num_features is 1000000000000000"),
-        (put("best_epoch", value=99), "damaged or foreign"),
-        (put("best_epoch", value=-1), "-1 is not an integer"),
-        (put("history", value=[]), "damaged or foreign"),
-        (put("settings", "model", "evil", value=1), "Unknown setting 'evil'"),
-        (without("arguments", "kernel"), "arguments are not those"),
-    ],
-)
-def test_an_old_record_of_a_stranger_is_checked(table, tmp_path, change, message):
-    x, y = table
-    write_old(tmp_path / "old", quick(epochs=2).fit(x, np.array(["a", "b", "c"])[y]), change)
-    with pytest.raises(CheckpointError, match=message):
-        AKGNNClassifier.load(tmp_path / "old")
-
-
-@pytest.mark.parametrize("record", ["{", "[]", '{"format": "akgnn-estimator-2", "sha256": "0"}'])
-def test_what_is_no_old_record_is_refused(record, tmp_path):
-    (tmp_path / "estimator.json").write_text(record)
-    with pytest.raises(CheckpointError, match=r"damaged|not written by AKGNNClassifier\.save"):
-        AKGNNClassifier.load(tmp_path)
-
-
-def test_an_old_record_that_was_changed_is_refused(table, tmp_path):
-    x, y = table
-    write_old(tmp_path / "old", quick(epochs=1).fit(x, np.array(["a", "b", "c"])[y]))
-    file = tmp_path / "old" / "estimator.json"
-    file.write_text(file.read_text().replace('"a"', '"z"'))
-    with pytest.raises(CheckpointError, match="its content is not what its SHA-256 says"):
-        AKGNNClassifier.load(tmp_path / "old")
-
-
 def test_a_damaged_estimator_is_not_replaced_and_says_so(kept, table):
     for text in ("{", "[]", '{"format": "akgnn-run-3"}', ""):
         (kept / RUN_FILE).write_text(text)
@@ -544,8 +433,3 @@ def test_weights_of_classes_that_are_none_are_refused(kept, weight):
     rewrite(kept, lambda record: record["estimator"]["arguments"].update(class_weight=weight))
     with pytest.raises(CheckpointError, match="class_weight is no list of classes"):
         AKGNNClassifier.load(kept)
-
-
-def test_an_estimator_from_before_there_were_weights_of_classes_is_read(kept):
-    rewrite(kept, lambda record: record["estimator"]["arguments"].pop("class_weight"))
-    assert AKGNNClassifier.load(kept).class_weight is None

@@ -210,7 +210,7 @@ def damaged(run, tmp_path, change):
 
 def test_other_data_are_refused(run, tmp_path):
     folder = damaged(run, tmp_path, lambda c: c["data"].update(split="public:00000000"))
-    with pytest.raises(DataError, match="is not the data"):
+    with pytest.raises(DataError, match="has changed since the run was trained"):
         run_page(folder)
 
 

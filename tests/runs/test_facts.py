@@ -4,7 +4,6 @@ import pyarrow as pa
 
 from akgnn.data.catalogue import load_dataset
 from akgnn.data.tables.load import load_tables
-from akgnn.data.tables.recipe import FeatureRecipe
 from akgnn.runs.facts import DataFacts
 
 DATA = load_dataset("csbm:num_nodes=80,num_features=6")
@@ -16,11 +15,3 @@ def test_facts_survive_their_record():
     for data in (DATA, load_tables(people, friends)):
         facts = DataFacts.of(data)
         assert DataFacts.from_dict(json.loads(json.dumps(facts.to_dict()))) == facts
-
-
-def test_a_recipe_of_an_earlier_version_divides_rows_where_the_source_says_so():
-    content = {**DataFacts.of(DATA).to_dict(), "recipe": FeatureRecipe(()).to_dict()}
-    del content["recipe"]["normalise_rows"]
-    assert not DataFacts.from_dict(content).recipe.normalise_rows
-    content["source"]["rows"] = "sum to 1"
-    assert DataFacts.from_dict(content).recipe.normalise_rows

@@ -119,8 +119,8 @@ def test_a_newer_run_says_so(run, tmp_path):
     copy = tmp_path / "run"
     shutil.copytree(run[0], copy)
     file = copy / "run.json"
-    file.write_text(file.read_text().replace("akgnn-run-3", "akgnn-run-7"))
-    with pytest.raises(AkgnnError, match="written by a newer version of akgnn, in its format 7"):
+    file.write_text(file.read_text().replace("akgnn-run-4", "akgnn-run-7"))
+    with pytest.raises(AkgnnError, match="written by a newer version of akgnn, in format 7"):
         load_run(copy).model  # noqa: B018
 
 

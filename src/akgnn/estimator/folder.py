@@ -7,8 +7,6 @@ as if a stranger had written it.
 
 import hashlib
 import json
-import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,22 +18,19 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from akgnn.codec import from_json, integer, printable_text, reading
+from akgnn.codec import from_json, printable_text, reading
 from akgnn.data.neighbours import Neighbours
 from akgnn.errors import CheckpointError, RunFolderError, SettingsError
 from akgnn.estimator.arguments import plain_arguments
 from akgnn.estimator.fitted import Fitted
 from akgnn.estimator.frames import column_names
 from akgnn.estimator.inputs import Scaling, as_features
-from akgnn.estimator.labels import printable_name
 from akgnn.estimator.neighbours import ByMetric
-from akgnn.files import read_json
 from akgnn.graph import Graph
 from akgnn.machine.provenance import versions
 from akgnn.models.adaptive_network import AdaptiveNetwork
-from akgnn.runs.folder import FINAL_WEIGHTS, RUN_FILE, RunFolder, read_tensors
+from akgnn.runs.folder import FINAL_WEIGHTS, RUN_FILE, RunFolder
 from akgnn.runs.load import read_run
-from akgnn.runs.presets import default_settings
 from akgnn.runs.rows import feature_tensors, parse_matrix
 from akgnn.runs.run import EXTRA_TENSORS, Run
 
@@ -44,10 +39,6 @@ if TYPE_CHECKING:
 
 Tensors = dict[str, Tensor]
 
-# The file and the format of estimators from before they were kept as runs are.
-_OLD_FILE, _OLD_FORMAT = "estimator.json", "akgnn-estimator-1"
-# Arguments that estimators from before do not have.
-_LATER_ARGUMENTS = ("class_weight", "prepare")
 # What classes may be, beside text.
 _NUMBERS = frozenset(
     ["bool", "float32", "float64"]
@@ -101,7 +92,6 @@ def write_estimator(path: Path, estimator: "AKGNNClassifier") -> None:
     digest = hashlib.sha256(b"".join(t.contiguous().numpy().tobytes() for t in tensors.values()))
     # Another name than that of the estimator that is replaced.
     folder.write(content, tensors, f"{digest.hexdigest()[:16]}-{FINAL_WEIGHTS}")
-    (path / _OLD_FILE).unlink(missing_ok=True)
 
 
 def _check_replaceable(folder: RunFolder) -> None:
@@ -111,8 +101,7 @@ def _check_replaceable(folder: RunFolder) -> None:
         RunFolderError: It does, or nobody can tell because it is damaged.
     """
     if not folder.holds_run():
-        if not (folder.path / _OLD_FILE).is_file():
-            folder.prepare()
+        folder.prepare()
         return
     advice = "choose another folder, or delete this one if nobody needs it."
     try:
@@ -127,17 +116,14 @@ def _check_replaceable(folder: RunFolder) -> None:
 
 
 def read_estimator(path: Path, kind: type["AKGNNClassifier"]) -> "AKGNNClassifier":
-    """The estimator that a folder holds, written by this version or an earlier one."""
+    """The estimator that a folder holds."""
     folder = RunFolder(path)
-    if folder.holds_run():
-        content = folder.read()
-        if "estimator" not in content:
-            raise CheckpointError(f"{path} holds a run and no estimator; akgnn.load_run reads it.")
-        tensors = folder.read_weights(content)
-    elif (path / _OLD_FILE).is_file():
-        content, tensors = _read_old(path)
-    else:
+    if not folder.holds_run():
         raise CheckpointError(f"{path} holds no estimator: there is no {RUN_FILE} in it.")
+    content = folder.read()
+    if "estimator" not in content:
+        raise CheckpointError(f"{path} holds a run and no estimator; akgnn.load_run reads it.")
+    tensors = folder.read_weights(content)
     with reading(path):
         for name, tensor in tensors.items():
             if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
@@ -188,7 +174,7 @@ def _restored(
     content: _Content, run: Run, tensors: Mapping[str, Tensor], kind: type["AKGNNClassifier"]
 ) -> "AKGNNClassifier":
     """The estimator; whatever does not fit is an error that `reading` makes readable."""
-    arguments: dict[str, Any] = {**dict.fromkeys(_LATER_ARGUMENTS), **content.arguments}
+    arguments = dict(content.arguments)
     if set(arguments) != set(kind().get_params()):
         raise ValueError("its arguments are not those of AKGNNClassifier")
     if isinstance(arguments["class_weight"], list):
@@ -249,63 +235,6 @@ def _parse_fitted(content: _Content, tensors: Tensors, run: Run) -> Fitted:
     if "graph/rowptr" in tensors:
         graph = Graph(parse_matrix("graph", tensors))
     return Fitted(run, scaling, neighbours, graph, content.rows, content.num_columns is not None)
-
-
-def _read_old(path: Path) -> tuple[dict[str, Any], Tensors]:
-    """An estimator from before they were kept as runs are, as if it had been."""
-    file = path / _OLD_FILE
-    record = read_json(file)
-    with reading(path):
-        form, sha256 = (printable_text(record[name], name) for name in ("format", "sha256"))
-        if form != _OLD_FORMAT:
-            raise CheckpointError(f"{file} was not written by AKGNNClassifier.save: {form!r}.")
-        old = record["content"]
-        written = json.dumps(old, sort_keys=True, separators=(",", ":"), allow_nan=False)
-        if hashlib.sha256(written.encode()).hexdigest() != sha256:
-            raise CheckpointError(f"{file} is damaged: its content is not what its SHA-256 says.")
-        name = printable_text(old["tensors"]["file"], "file")
-        # Nothing else is looked for, so that no path leads out of the folder.
-        if not re.fullmatch(r"tensors-[0-9a-f]{16}\.safetensors", name):
-            raise CheckpointError(f"{file} names {name!r}, which is no tensors' file.")
-        tensors = read_tensors(path / name, printable_text(old["tensors"]["sha256"], "sha256"))
-        # Today the model's tensors have their own names, and others say what they belong to.
-        own = f"{EXTRA_TENSORS}model/"
-        renamed = {f"{EXTRA_TENSORS}{n}".removeprefix(own): t for n, t in tensors.items()}
-        return _as_run(old), renamed
-
-
-def _as_run(old: Mapping[str, Any]) -> dict[str, Any]:
-    """What `run.json` would say of an old estimator; what it did not keep is NaN or 0."""
-    names, best = ("val_accuracy", "val_loss", "train_accuracy"), integer(old["best_epoch"]) - 1
-    history = dict(old["history"])
-    history.setdefault("lambda_max", [[] for _ in history["val_loss"]])
-    run = {"dataset": "table", "model": "akgnn", "preset": "any-graph"}
-    preset = default_settings("akgnn").updated_by_kind(old["settings"])
-    return {
-        "settings": {"run": run, **preset.to_dict()},
-        "data": {
-            "name": "table",
-            "num_nodes": 0,
-            "num_edges": 0,
-            "num_features": old["num_features"],
-            "class_names": [printable_name(label) for label in old["classes"]["labels"]],
-            "split": "unknown",
-            "source": {},
-        },
-        "result": {
-            "test_accuracy": math.nan,
-            **{name: history[name][best] for name in names},
-            "best_epoch": old["best_epoch"],
-            "epochs": len(history["val_loss"]),
-            "seconds": 0.0,
-            "lambda_max": old["lambda_max"],
-            "neighbour_share": old["neighbour_share"],
-        },
-        "history": history,
-        "estimator": {
-            name: old[name] for name in ("arguments", "classes", "feature_names", "metric", "rows")
-        },
-    }
 
 
 def _kind(classes: NDArray[Any]) -> str:

@@ -9,9 +9,6 @@ from akgnn.data.node_data import NodeData
 from akgnn.data.tables.recipe import FeatureRecipe
 from akgnn.data.tables.settings import LINKS
 
-# What records of tables say of features whose rows were divided by their sum.
-_ROWS_SUM_TO_1 = "sum to 1"
-
 
 @dataclass(frozen=True)
 class DataFacts:
@@ -52,18 +49,13 @@ class DataFacts:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "DataFacts":
-        """What `to_dict` wrote, by this version or an earlier one."""
+        """The facts that `to_dict` wrote."""
         kinds = hints_of(cls)
         values: dict[str, Any] = {
             name: from_json(kinds[name], content[name], name) for name in _RECORDED
         }
         recipe = content.get("recipe")
-        if recipe is not None:
-            recipe = FeatureRecipe.from_dict(recipe)
-            # Runs of the second format say so here alone.
-            if values["source"].get("rows") == _ROWS_SUM_TO_1:
-                recipe = replace(recipe, normalise_rows=True)
-        return cls(**values, recipe=recipe)
+        return cls(**values, recipe=None if recipe is None else FeatureRecipe.from_dict(recipe))
 
 
 _RECORDED = ("name", "num_nodes", "num_edges", "num_features", "class_names", "split", "source")

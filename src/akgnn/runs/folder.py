@@ -44,9 +44,8 @@ from akgnn.training.state import Snapshot, Weights
 RUN_FILE = "run.json"
 EPOCHS_FILE = "epochs.jsonl"
 FINAL_WEIGHTS = "weights.safetensors"
-FORMAT = "akgnn-run-3"
-# Records of the first format have no SHA-256 of their own.
-_FORMATS = ("akgnn-run-1", "akgnn-run-2", FORMAT)
+_NUMBER = 4
+FORMAT = f"akgnn-run-{_NUMBER}"
 
 
 class RunFolder:
@@ -143,10 +142,8 @@ class RunFolder:
             blob = save_tensors({name: t.cpu().contiguous() for name, t in weights.items()})
             write_file(self.path / file, blob)
             entry = {"file": file, "sha256": hashlib.sha256(blob).hexdigest()}
-        # As it will be read, with lists for tuples and null for NaN.
-        record = parse_json(json_text({"format": FORMAT, **content, "weights": entry}))
-        text = json_text({**record, "sha256": _sha256(record)}, indent=1)
-        write_file(self.path / RUN_FILE, (text + "\n").encode())
+        record = {"format": FORMAT, **content, "weights": entry}
+        write_file(self.path / RUN_FILE, sealed(record))
         self.remove_old(record)
 
     def remove_old(self, content: Mapping[str, Any]) -> None:
@@ -215,6 +212,14 @@ class RunFolder:
             raise RunFolderError(f"Cannot write {file}: {error.strerror or error}.") from error
 
 
+def sealed(content: Mapping[str, Any]) -> bytes:
+    """The bytes of `run.json`: a record with its own SHA-256."""
+    # As it will be read, with lists for tuples and null for NaN.
+    record = parse_json(json_text({**content, "sha256": None}))
+    record["sha256"] = _sha256(record)
+    return (json_text(record, indent=1) + "\n").encode()
+
+
 def read_tensors(file: Path, sha256: str) -> Weights:
     """The tensors of a safetensors file that must have this SHA-256.
 
@@ -248,26 +253,29 @@ def check_fit(kind: str, tensors: Mapping[str, Tensor], expected: Mapping[str, T
 
 
 def _checked(file: Path, content: Any) -> dict[str, Any]:
-    """The content of `run.json` if a version up to this one wrote it and nobody changed it."""
+    """The content of `run.json` if this version wrote it and nobody changed it."""
     form = content.get("format") if isinstance(content, dict) else None
-    newer = re.fullmatch(r"akgnn-run-(\d{1,6})", form) if isinstance(form, str) else None
-    if newer and int(newer[1]) > len(_FORMATS):
-        raise CheckpointError(
-            f"{file} was written by a newer version of akgnn, in its format {newer[1]}; this one "
-            f"reads up to {len(_FORMATS)}. Update akgnn."
-        )
-    if form not in _FORMATS:
+    other = re.fullmatch(r"akgnn-run-(\d{1,6})", form) if isinstance(form, str) else None
+    if other is None:
         raise CheckpointError(f"{file} was not written by akgnn.")
-    record = {name: value for name, value in content.items() if name != "sha256"}
-    if form != _FORMATS[0] and content.get("sha256") != _sha256(record):
+    if int(other[1]) != _NUMBER:
+        kind, advice = ("a newer", "Update akgnn.")
+        if int(other[1]) < _NUMBER:
+            kind, advice = ("an earlier", "Train the run again.")
+        raise CheckpointError(
+            f"{file} was written by {kind} version of akgnn, in format {other[1]}; this one reads "
+            f"format {_NUMBER}. {advice}"
+        )
+    if content.get("sha256") != _sha256(content):
         raise CheckpointError(f"{file} is damaged: it is not what was written.")
-    return record
+    return {name: value for name, value in content.items() if name != "sha256"}
 
 
-def _sha256(record: dict[str, Any]) -> str:
-    """The SHA-256 of what a record says, however it is written."""
+def _sha256(record: Mapping[str, Any]) -> str:
+    """The SHA-256 of what a record says beside it, however it is written."""
+    others = {name: value for name, value in record.items() if name != "sha256"}
     try:
-        text = json.dumps(record, sort_keys=True, separators=(",", ":"))
+        text = json.dumps(others, sort_keys=True, separators=(",", ":"))
     except RecursionError as error:
         raise CheckpointError("The record of the run is nested too deeply.") from error
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -28,12 +28,6 @@ def test_a_recipe_survives_json():
     assert json.loads(json.dumps(RECIPE.to_dict())) == RECIPE.to_dict()
 
 
-def test_a_recipe_of_an_earlier_version_leaves_rows_as_they_are():
-    content = RECIPE.to_dict()
-    del content["normalise_rows"]
-    assert FeatureRecipe.from_dict(content) == RECIPE
-
-
 def test_rows_are_divided_by_their_sum_at_the_end():
     new = table(age=[1.5, 2.0, 1.0], kind=["y", "x", None], w=[2, 4, 0])
     expected = [[0.25, 0, 0.25, 0.5], [2 / 7, 1 / 7, 0, 4 / 7], [0, 0, 0, 0]]

@@ -293,10 +293,9 @@ class FeatureRecipe:
         if not isinstance(content["columns"], list):
             raise DataError("The columns of a recipe must be a list.")
         columns = tuple(_column(entry) for entry in content["columns"])
-        # Earlier versions did not keep these here.
-        normalise_rows = content.get("normalise_rows", False)
-        left_out = from_json(dict[str, str], content.get("left_out", {}), "left_out")
-        return cls(columns, content["missing"], content["is_sparse"], normalise_rows, left_out)
+        left_out = from_json(dict[str, str], content["left_out"], "left_out")
+        flags = content["missing"], content["is_sparse"], content["normalise_rows"]
+        return cls(columns, *flags, left_out)
 
 
 def normalises_rows(
