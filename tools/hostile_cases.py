@@ -1363,4 +1363,95 @@ MORE: list[Case] = [
     ),
 ]
 
-CASES = [*ASKED, *MORE]
+# Whatever reads the training tables again, and how they may have changed since.
+AGAIN = {
+    "predict": "akgnn predict run",
+    "predict json": "akgnn predict run --json",
+    "predict beside old nodes": "akgnn predict run --nodes new.csv --edges links.csv",
+    "explain": "akgnn explain run n3",
+    "export": "akgnn export run --out model.pt2",
+    "report": "akgnn report run --out page.html",
+    "python data": "api \"import akgnn; akgnn.load_run('run').data()\"",
+    "python predict": "api \"import akgnn; akgnn.load_run('run').predict()\"",
+}
+NEW = both(
+    text("new.csv", "id,age,height\nx,3,1.5\n"), text("links.csv", "source,target,weight\nx,n1,1\n")
+)
+
+
+def _own_tables(folder: Path) -> None:
+    """Have the run refer to the tables of this folder, not of that which it was copied from."""
+    for kind in ("nodes", "edges"):
+        record("settings", "tables", kind, value=str(folder / f"{kind}.csv"))(folder)
+
+
+def _folder_of_nodes(folder: Path) -> None:
+    (folder / "nodes.csv").unlink()
+    (folder / "nodes.csv").mkdir()
+
+
+EDITS: dict[str, Make] = {
+    "a value": cell(3, 2, "6"),
+    "a label": nodes(lambda lines: [line.replace(",a,", ",z,") for line in lines]),
+    "a label of one": cell(3, 1, "b"),
+    "labels swapped": nodes(lambda lines: [line.translate({97: 98, 98: 97}) for line in lines]),
+    "rows of a new class": nodes(lambda lines: [*lines, *(f"m{i},c,1,1" for i in range(9))]),
+    "rows in another order": nodes(lambda lines: [lines[0], *lines[:0:-1]]),
+    "an id in both": both(
+        cell(1, 0, "first"),
+        edges(lambda lines: [f"{x},".replace("n0,", "first,").rstrip(",") for x in lines]),
+    ),
+    "a row less": nodes(lambda lines: lines[:-1]),
+    "a column less": nodes(lambda lines: [line.rpartition(",")[0] for line in lines]),
+    "another type": nodes(lambda lines: [lines[0], *(f"{x}m" for x in lines[1:])]),
+    "an edge more": edges(lambda lines: [*lines, "n1,n9,1"]),
+    "an edge less": edges(lambda lines: lines[:-1]),
+    "no nodes": lambda folder: (folder / "nodes.csv").unlink(),
+    "no edges": lambda folder: (folder / "edges.csv").unlink(),
+    "a folder": _folder_of_nodes,
+}
+CHANGED = [
+    case(f"changed: {edit}, {name}", run, both(NEW, _own_tables, make))
+    for edit, make in EDITS.items()
+    for name, run in AGAIN.items()
+]
+CHANGED += [
+    case(
+        f"changed: {edit}, predict alone",
+        "akgnn predict run --nodes new.csv",
+        both(NEW, _own_tables, make),
+        0,
+    )
+    for edit, make in EDITS.items()
+]
+NOT_FINITE = [
+    case(
+        f"finite: a weight of {value} in the run, {name}",
+        run,
+        both(
+            NEW,
+            tensors(
+                f"next(x for x in t.values() if x.is_floating_point()).view(-1)[0] = float('{value}')"
+            ),
+        ),
+        says="not finite",
+    )
+    for value in ("nan", "inf", "-inf")
+    for name, run in [*AGAIN.items(), ("inspect", "akgnn inspect run")]
+    if name != "python data"
+]
+HEAVY = "id,age,height\nn1,3,1.5\nn2,4,1.5\nx,3,1\n"
+NOT_FINITE += [
+    case(
+        f"finite: edges that weigh {value}",
+        "akgnn predict run --nodes new.csv --edges links.csv",
+        both(
+            text("new.csv", HEAVY),
+            text("links.csv", f"source,target,weight\nx,n1,{value}\nx,n2,{value}\nn2,x,{value}\n"),
+            record("settings", "tables", "weight", value="weight"),
+        ),
+    )
+    for value in ("3.4e38", "2e38", "1e39", "inf", "nan", "-1")
+]
+
+CASES = [*ASKED, *MORE, *CHANGED, *NOT_FINITE]

@@ -245,6 +245,26 @@ def test_a_kept_run_says_the_same_or_that_its_tables_changed(model, preset, tmp_
     assert refused
 
 
+@pytest.mark.parametrize("preset", ["nearest-neighbours", "mixed-columns", None])
+def test_without_edges_new_rows_need_no_training_table(preset, tmp_path):
+    file = tmp_path / "nodes.csv"
+    TABLES[0].to_csv(file, index=False)
+    given = {"nodes": file, "label": "team", "preset": preset, "settings": {"epochs": 2}}
+    train(**given, out=tmp_path / "run")
+    new = TABLES[0].iloc[:NEW].drop(columns="team")
+    own, others = (load_run(tmp_path / "run").predict(*asked) for asked in ((), (new,)))
+    draw = random.Random(str(preset))
+    for _ in range(EDITS):
+        change = draw.choice(CHANGES)
+        change(*(table.copy() for table in TABLES), draw)[0].to_csv(file, index=False)
+        run = load_run(tmp_path / "run")
+        assert run.predict(new).probability.equal(others.probability), change.__name__
+        try:
+            assert run.predict().probability.equal(own.probability), change.__name__
+        except DataError:
+            continue
+
+
 @pytest.mark.parametrize("change", [change_unused, append_column, reorder_columns])
 def test_columns_that_the_model_does_not_use_may_change(change):
     settings = {"epochs": 2, "num_layers": 2}
