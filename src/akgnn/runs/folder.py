@@ -249,7 +249,9 @@ def check_fit(kind: str, tensors: Mapping[str, Tensor], expected: Mapping[str, T
         raise CheckpointError(f"The {kind} do not fit the model: {different!r} differs.")
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
-            raise CheckpointError(f"The {kind} {name!r} hold numbers that are not finite.")
+            raise CheckpointError(
+                f"The {kind} hold numbers that are not finite, first in {name!r}."
+            )
 
 
 def _checked(file: Path, content: Any) -> dict[str, Any]:

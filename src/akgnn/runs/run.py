@@ -105,7 +105,7 @@ class Run:
         # Sizes are compared before there are any numbers: a record may claim more than memory has.
         with torch.device("meta"):
             expected = self._build().state_dict()
-        check_fit("weights", weights, expected)
+        check_fit(f"weights of {self._where}", weights, expected)
         for key, tensor in weights.items():
             if tensor.dtype != expected[key].dtype:
                 raise CheckpointError(f"The weights {key!r} are {tensor.dtype}.")
