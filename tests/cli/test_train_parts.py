@@ -42,7 +42,7 @@ def test_processes_without_a_mesh_take_the_plans_and_then_that_of_the_run(
 ):
     started = []
 
-    def run_as(processes, words):
+    def run_as(processes, words, *_):
         started.append((processes, words[-2:]))
         return 0
 
@@ -66,6 +66,9 @@ def test_processes_without_a_mesh_take_the_plans_and_then_that_of_the_run(
         (["--parts", "{parts}", "--processes", "9"], "4 parts are too few for 9 processes"),
         (["--parts", "{parts}", "--model", "auto"], "--model auto tries several. Name one."),
         (["--parts", "{parts}", "--timeout", "0"], "--timeout must be above 0"),
+        (["--parts", "{parts}", "--timeout", "nan"], "at most 1,000,000 seconds, got nan"),
+        (["--parts", "{parts}", "--timeout", "inf"], "at most 1,000,000 seconds, got inf"),
+        (["--parts", "{parts}", "--timeout", "1e30"], "at most 1,000,000 seconds, got 1e+30"),
         (["--parts", "{parts}", "--model", "gat"], "cannot be trained on parts"),
         (
             ["--parts", "{parts}", "--set", "strategy=virtual-adversarial"],
