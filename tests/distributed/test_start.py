@@ -38,12 +38,31 @@ if what == "deaf":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     Path(place, "ready").touch()
     time.sleep(60)
+if what == "speaks":
+    meeting.joinpath("said").touch()
+    Path(place, "ready").touch()
+    time.sleep(60)
 if what == "waits":
     time.sleep(60)
 if what == "dies":
     os.kill(os.getpid(), signal.SIGKILL)
 sys.exit(int(what))
 """
+
+
+def send(place: Path, number: int) -> threading.Thread:
+    """Send this process so many signals, once processes are ready."""
+
+    def signals():
+        while not place.joinpath("ready").exists():
+            time.sleep(0.01)
+        for _ in range(number):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.2)
+
+    thread = threading.Thread(target=signals)
+    thread.start()
+    return thread
 
 
 @pytest.fixture
@@ -111,29 +130,27 @@ def test_who_dies_too_often_is_named(begin, tmp_path):
     assert set(processes(tmp_path)) == {f"{a}-{rank}" for a in range(3) for rank in range(2)}
 
 
-def test_the_first_signal_asks_and_the_second_ends(begin, tmp_path, monkeypatch):
-    def signals(number):
-        while not tmp_path.joinpath("ready").exists():
-            time.sleep(0.01)
-        for _ in range(number):
-            os.kill(os.getpid(), signal.SIGTERM)
-            time.sleep(0.2)
-
+def test_the_first_signal_asks(begin, tmp_path):
     before = signal.getsignal(signal.SIGTERM)
-    asker = threading.Thread(target=signals, args=(1,))
-    asker.start()
+    thread = send(tmp_path, 1)
     assert begin("asked", "asked") == (1, [])
-    asker.join()
-    tmp_path.joinpath("ready").unlink()
-    # Nobody is waited for then.
+    thread.join()
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_the_second_signal_ends_all_at_once(begin, tmp_path, monkeypatch):
     monkeypatch.setattr(start, "_GRACE_SECONDS", 1000.0)
-    asker = threading.Thread(target=signals, args=(2,))
-    asker.start()
+    thread = send(tmp_path, 2)
     with pytest.raises(InterruptedRunError, match="Stopped at once"):
         begin("deaf", "deaf")
-    asker.join()
+    thread.join()
     assert all(is_gone(process) for process in processes(tmp_path).values())
-    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_who_has_said_that_it_stops_is_believed(begin, tmp_path):
+    thread = send(tmp_path, 2)
+    assert begin("speaks", "waits") == (1, [])
+    thread.join()
 
 
 def test_their_folder_is_private_and_gone_afterwards(begin, tmp_path, monkeypatch):

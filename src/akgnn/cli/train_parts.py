@@ -15,7 +15,8 @@ from akgnn.cli.terminal import complain, say
 from akgnn.errors import AkgnnError, FailedRunsError, InterruptedRunError, SettingsError
 from akgnn.training.callbacks import Callback
 
-_MOST_SECONDS = 1_000_000
+# Of silence. Processes that lost another take a second to agree on which one it was.
+_LEAST_SECONDS, _MOST_SECONDS = 1, 1_000_000
 _GO_ON = "Go on with the same line and --resume."
 
 
@@ -43,9 +44,10 @@ def train_on_parts(
     from akgnn.runs.folder import RunFolder
 
     options.check_range("--processes", processes, 1, 10_000)
-    if not 0 < timeout <= _MOST_SECONDS:
+    if not _LEAST_SECONDS <= timeout <= _MOST_SECONDS:
         raise SettingsError(
-            f"--timeout must be above 0 and at most {_MOST_SECONDS:,} seconds, got {timeout:g}."
+            f"--timeout must be from {_LEAST_SECONDS} to {_MOST_SECONDS:,} seconds, got "
+            f"{timeout:g}."
         )
     check_environment()
     workers = num_workers()
@@ -121,11 +123,15 @@ def _chosen(plan: Any, parts: Any, processes: int, device: str, resumed: Path | 
 def _started(processes: int, words: Sequence[str], out: Path | None, resume: bool) -> int:
     """Run this command in several processes of this machine; their exit status."""
     from akgnn.distributed.start import run_processes
+    from akgnn.files import remove_left_over
 
     again = [] if resume or out is None else ["--resume"]
     try:
         return run_processes(processes, words, again=again, say=complain)
     except InterruptedRunError as error:
+        if out is not None:
+            # The processes were killed, perhaps while they wrote.
+            remove_left_over(out)
         raise interrupted(error, out, _GO_ON) from error
 
 

@@ -90,7 +90,10 @@ def _run_once(
             if signals:
                 meeting.stop.touch()
             if len(signals) > 1:
-                raise InterruptedRunError("Stopped at once, before the epoch was over.")
+                if meeting.is_first_to_speak():
+                    raise InterruptedRunError("Stopped at once, before the epoch was over.")
+                # One of them was about to end, and has said why.
+                return {0: 1}
             time.sleep(_POLL_SECONDS)
         return failed or _failed(running)
     finally:
