@@ -73,7 +73,6 @@ def check_environment() -> None:
         raise SettingsError(
             "MASTER_ADDR is not set. It must be the address of process 0; torchrun sets it."
         )
-    check_restarts()
 
 
 def own_device(device: torch.device) -> torch.device:
@@ -142,6 +141,8 @@ def joined(device: torch.device, seconds: float) -> Iterator[Group]:
     alarm: Alarm | None = None
     try:
         check_environment()
+        # Not with the others: torchrun ends all processes once one has said it.
+        check_restarts()
         timeout = timedelta(seconds=seconds)
         store, rank, size = _meet(seconds)
         alarm = Alarm(store, rank, size)
