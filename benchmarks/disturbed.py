@@ -35,7 +35,7 @@ class Fault:
         rank: To which process, where it was one.
         processes: How many there were.
         timeout_s: Seconds of silence after which a process counts as gone.
-        noticed_s: Seconds until another process said so, or torchrun ended the others.
+        noticed_s: Seconds until another process said so, or the starter ended the others.
         named: Whether a line says who is gone, and names no other.
         went_on_s: Seconds until the training was further than before.
         processes_after: How many there were then, where some were gone for good.
@@ -61,34 +61,30 @@ class Fault:
 
 
 class Training:
-    """A torchrun and the processes it started.
+    """A starter of processes, such as torchrun, and the processes it started.
 
     Args:
-        torchrun: Its options.
+        starter: The command of the starter, up to the words of `akgnn`.
         words: The words of `akgnn train`.
         out: The folder of the run.
         log: Where to put what they say.
-        before: The command that starts torchrun in another place.
         environment: Variables beside those of this process.
     """
 
     def __init__(
         self,
-        torchrun: dict[str, object],
+        starter: Sequence[str],
         words: Sequence[str],
         out: Path,
         log: Path,
         *,
-        before: Sequence[str] = (),
         environment: dict[str, str] | None = None,
     ) -> None:
         self.out, self.log = out, log
-        options = [f"--{name}={value}" for name, value in torchrun.items()]
-        command = [*before, sys.executable, "-m", "torch.distributed.run", *options, "-m", "akgnn"]
         variables = {"OMP_NUM_THREADS": "1", NO_SHARED_STORE: "1", **(environment or {})}
         with log.open("ab") as stream:
             self.agent = subprocess.Popen(
-                [*command, *words, "--out", str(out)],
+                [*starter, *words, "--out", str(out)],
                 env={**os.environ, **variables},
                 stdout=subprocess.DEVNULL,
                 stderr=stream,
@@ -102,14 +98,14 @@ class Training:
         self.kill()
 
     def kill(self) -> None:
-        """End torchrun and all its processes at once."""
+        """End the starter and all its processes at once."""
         for process in (self.agent.pid, *self.ranks().values()):
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         self.agent.wait()
 
     def ranks(self, wanted: int = 0) -> dict[int, int]:
-        """The processes that torchrun has, by rank; empty until there are as many as wanted."""
+        """The processes that were started, by rank; empty until there are as many as wanted."""
         found: dict[int, int] = {}
         for entry in Path("/proc").glob("[0-9]*"):
             try:
@@ -157,7 +153,7 @@ def watch(training: Training, fault: Fault, gone: set[int], processes: set[int])
         training: One that survives.
         fault: Filled in.
         gone: The ranks that are gone.
-        processes: Those that torchrun has to end.
+        processes: Those that the starter has to end.
     """
     start, before, said = time.monotonic(), training.epochs(), training.log.stat().st_size
 

@@ -89,12 +89,13 @@ class Hosts:
             "rdzv-conf": ",".join(f"{key}={value}" for key, value in meeting.items()),
             "local-addr": address,
         }
+        options = [f"--{key}={value}" for key, value in torchrun.items()]
+        run = [sys.executable, "-m", "torch.distributed.run", *options, "-m", "akgnn"]
         return Training(
-            torchrun,
+            ["ip", "netns", "exec", namespace, *run],
             self.words,
             self.place / name,
             self.place / f"log-{name}-{self.starts}",
-            before=["ip", "netns", "exec", namespace],
             environment={"GLOO_SOCKET_IFNAME": link},
         )
 

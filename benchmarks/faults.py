@@ -3,10 +3,11 @@
     python benchmarks/faults.py [--parts FOLDER] [--processes 4] [--kills 15] [--starts 0]
         [--checkpoints 5] [--stops 5] [--timeout 10] [--seed 0] [--record results/faults.jsonl]
 
-A graph in parts is trained without faults in one process, and then by torchrun in several, of which
-one at a time gets a signal: SIGKILL at a random moment of the training (`--kills`), of the start
-(`--starts`), or while the first process has written a file of the state and not yet given it its
-name (`--checkpoints`); or SIGSTOP (`--stops`). Any rank is hit as often as another. Shown are the
+A graph in parts is trained without faults in one process, and then in several, started as by
+`--processes`, of which one at a time gets a signal: SIGKILL at a random moment of the training
+(`--kills`), of the start (`--starts`), or while the first process has written a file of the state
+and not yet given it its name (`--checkpoints`); or SIGSTOP (`--stops`). Any rank is hit as often as
+another. Shown are the
 seconds until the fault was noticed and until the training was further than before, and at the end
 whether weights and history have the bits of the undisturbed run. Its status is 1 where they do not.
 
@@ -41,6 +42,16 @@ from disturbed import (
 KILL, START, CHECKPOINT, STOP = (
     "SIGKILL", "SIGKILL at the start", "SIGKILL inside a checkpoint", "SIGSTOP",
 )  # fmt: skip
+
+
+# `--processes` starts processes again three times.
+OFTEN = """
+import sys
+from akgnn.distributed.start import run_processes
+say = lambda line: print("akgnn:", line, file=sys.stderr, flush=True)
+processes, restarts, *words = sys.argv[1:]
+sys.exit(run_processes(int(processes), words, again=["--resume"], restarts=int(restarts), say=say))
+"""
 
 
 def main() -> int:
@@ -82,17 +93,11 @@ def _disturbed(parts: Path, place: Path, asked: argparse.Namespace) -> list[Faul
     epochs = 40 + 30 * len(kinds)
     expected = undisturbed(parts, epochs, place / "alone")
     out, log = place / "disturbed", place / "log"
-    torchrun = {
-        "nproc-per-node": asked.processes,
-        # On a busy machine a start may outlast the time-out, and is tried again.
-        "max-restarts": 3 * len(kinds) + 5,
-        "monitor-interval": 0.1,
-        "rdzv-backend": "c10d",
-        "rdzv-endpoint": "localhost:0",
-    }
+    # On a busy machine a start may outlast the time-out, and is tried again.
+    starter = [sys.executable, "-c", OFTEN, str(asked.processes), str(3 * len(kinds) + 5)]
     often = ["--timeout", str(asked.timeout), "--checkpoint-seconds", "0"]
     faults = []
-    with Training(torchrun, [*words_of(parts, epochs), *often], out, log) as training:
+    with Training(starter, [*words_of(parts, epochs), *often], out, log) as training:
         for kind in kinds:
             fault = _cause(kind, training, chance, asked)
             if fault is None:

@@ -109,7 +109,7 @@ def _cases(base: Path) -> Iterator[Case]:
         "is of version '9'",
         spoil=lambda folder: _replace(folder / "parts.json", '"version": 1', '"version": 9'),
     )
-    yield Case("more processes than parts", "7 processes cannot share 6 parts", processes=7)
+    yield Case("more processes than parts", "6 parts are too few for 7 processes", processes=7)
     for rank in (0, 2):
         yield Case(
             f"process {rank} has another setting",

@@ -32,7 +32,8 @@ from hostile_cases import CASES, Case, make_base
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "src"))
-os.environ["OMP_NUM_THREADS"] = "1"
+# Commands start themselves in other processes, which have to find this source from any folder.
+os.environ |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "src")}
 MOST_SECONDS, MOST_MIB = 60, 1024
 # Beyond this a process is ended, for the sake of the machine.
 KILL_MIB = 3 * 1024

@@ -1,7 +1,7 @@
 """The cases of `hostile.py`: what is made wrong in a good folder, and what is run there.
 
 The folder has `nodes.csv` and `edges.csv`; `run`, trained on them; `generated`, trained on a block
-model; `state`, stopped in the middle; and `settings.toml`. In commands, `akgnn` is the command line
+model; `parts`, the same in two parts; `state`, stopped in the middle; and `settings.toml`. In commands, `akgnn` is the command line
 and `api CODE` runs Python, in which an error raised on purpose is one line and status 2.
 """
 
@@ -210,6 +210,7 @@ def make_base(folder: Path, environment: Mapping[str, str]) -> None:
     for command in (
         ["akgnn", *OWN.split()[1:], "--out", "run"],
         ["akgnn", *TRAIN.split()[1:], "--dataset", CSBM, "--out", "generated"],
+        ["akgnn", *f"partition --dataset {CSBM} --cut hash --parts 2 --out parts".split()],
         ["python", "-c", stopped],
     ):
         subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
@@ -1454,4 +1455,145 @@ NOT_FINITE += [
     for value in ("3.4e38", "2e38", "1e39", "inf", "nan", "-1")
 ]
 
-CASES = [*ASKED, *MORE, *CHANGED, *NOT_FINITE]
+# Several processes: what they listen on is tested in tests/cli/test_processes.py.
+PARTS = f"{TRAIN} --parts parts --timeout 3"
+TWO = "--parts parts --processes 2 --mesh 2x1"
+MEETING = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "9"}
+# Trains until somebody ends it, and waits until an epoch is kept.
+ENDLESS = (
+    f"akgnn train {TWO} --set epochs=100000 --set patience=100000 --checkpoint-seconds 0 --out kept"
+    " & starter=$!; until [ -s kept/epochs.jsonl ]; do sleep 0.1; done; "
+    "workers=$(pgrep -P $starter); "
+)
+ENDED = "for each in $workers; do while kill -0 $each 2> /dev/null; do sleep 0.1; done; done"
+OTHER_TYPE = """python -c "
+import json, sys, torch
+from pathlib import Path
+from akgnn.arrays import describe
+from akgnn.codec import to_json
+from akgnn.distributed.folder import open_parts
+from akgnn.distributed.manifest import manifest_text
+from akgnn.distributed.parts import content_of
+parts = open_parts('parts')
+x = parts.part(1).x.to(getattr(torch, sys.argv[1]))
+file = describe(x)
+Path('parts/part-00001/x.npy').write_bytes(file.header + x.numpy().tobytes())
+manifest = Path('parts/parts.json')
+content = json.loads(manifest.read_text())
+content['parts'][1]['arrays']['x'] = to_json(file)
+digests = [{n: f['sha256'] for n, f in p['arrays'].items()} for p in content['parts']]
+content['facts']['content'] = content_of(parts.facts, digests)
+for name in ('format', 'version', 'checksum'):
+    del content[name]
+manifest.write_text(manifest_text(content))
+" """
+
+
+def _environment(name: str, says: str, status: int = 2, run: str = PARTS, **changed: str) -> Case:
+    environment = {n: v for n, v in {**MEETING, **changed}.items() if v != "-"}
+    return case(f"processes: {name}", run, status=status, says=says, environment=environment)
+
+
+PROCESSES: list[Case] = [
+    _environment("no MASTER_ADDR", "MASTER_ADDR is not set", MASTER_ADDR="-"),
+    _environment("no MASTER_PORT", "MASTER_PORT is not set", MASTER_PORT="-"),
+    _environment("MASTER_PORT is a name", "MASTER_PORT must be", MASTER_PORT="http"),
+    _environment("MASTER_PORT too large", "MASTER_PORT must be", MASTER_PORT="70000"),
+    _environment("RANK is a word", "RANK must be a whole number", RANK="one"),
+    _environment("RANK below 0", "RANK must be a whole number", RANK="-1"),
+    _environment("RANK too large", "RANK must be a whole number", RANK="2"),
+    _environment("WORLD_SIZE is 0", "WORLD_SIZE must be a whole number", WORLD_SIZE="0"),
+    _environment("WORLD_SIZE is a word", "WORLD_SIZE must be", WORLD_SIZE="two"),
+    _environment("WORLD_SIZE has 5000 digits", "WORLD_SIZE must be", WORLD_SIZE=NUMBER),
+    _environment("RANK without WORLD_SIZE", "WORLD_SIZE is not", WORLD_SIZE="-"),
+    _environment("WORLD_SIZE without RANK", "RANK is not", RANK="-"),
+    _environment("LOCAL_RANK is a word", "LOCAL_RANK must be", LOCAL_RANK="x"),
+    _environment("LOCAL_WORLD_SIZE is 0", "LOCAL_WORLD_SIZE must be", LOCAL_WORLD_SIZE="0"),
+    _environment(
+        "restarts are a word", "TORCHELASTIC_MAX_RESTARTS must be",
+        TORCHELASTIC_USE_AGENT_STORE="True", TORCHELASTIC_MAX_RESTARTS="x",
+    ),
+    _environment(
+        "restart count is a word", "TORCHELASTIC_RESTART_COUNT must be",
+        TORCHELASTIC_RESTART_COUNT="x",
+    ),
+    _environment("a meeting nowhere", "AKGNN_MEETING or", AKGNN_MEETING="/nowhere"),
+    _environment("a meeting of nobody", "AKGNN_MEETING or", AKGNN_MEETING="/tmp"),
+    _environment("another number", "says that this is one", run=f"{TRAIN} {TWO}", WORLD_SIZE="1", RANK="0"),
+    _environment("nobody at the port", "cannot reach process 0", 1),
+    _environment("unknown host", "cannot reach process 0", 1, MASTER_ADDR="nowhere.invalid"),
+    _environment("malformed host", "cannot reach process 0", 1, MASTER_ADDR="..nowhere"),
+    _environment(
+        "first process, unknown host", "cannot reach process 0", 1, RANK="0",
+        MASTER_ADDR="nowhere.invalid",
+    ),
+    _environment("first process, nobody comes", "", 1, RANK="0", MASTER_PORT="29512"),
+    _environment(
+        "unknown interface", "names no network interface", RANK="0", WORLD_SIZE="1",
+        MASTER_PORT="29513", GLOO_SOCKET_IFNAME="nowhere0",
+    ),
+    _environment(
+        "plan measures, no MASTER_ADDR", "MASTER_ADDR is not set", MASTER_ADDR="-",
+        run="akgnn plan parts --measure --processes 2",
+    ),
+    # What does not concern a command changes nothing.
+    _environment("one process, no parts", "", 0, run=f"{TRAIN} --dataset {CSBM}", RANK="x"),
+    case(
+        "processes: variables of other starts", f"{TRAIN} {TWO}", status=0,
+        environment={
+            "GLOO_SOCKET_IFNAME": "nowhere0", "NCCL_SOCKET_IFNAME": "nowhere0", "LOCAL_RANK": "x",
+            "NCCL_COMM_ID": "x", "MASTER_ADDR": "x", "MASTER_PORT": "x", "AKGNN_STARTER": "x",
+            "AKGNN_MEETING": "/nowhere", "TORCHELASTIC_RESTART_COUNT": "x", "TMPDIR": "/nowhere",
+            "TORCHELASTIC_MAX_RESTARTS": "x", "TORCHELASTIC_USE_AGENT_STORE": "True",
+        },
+    ),
+    *(
+        case(f"processes: timeout {seconds}", f"{TRAIN} {TWO} --timeout {seconds}")
+        for seconds in ("nan", "inf", "-1", "0", "1e-6", "1e30")
+    ),
+    case("processes: without parts", f"{TRAIN} --dataset {CSBM} --processes 2"),
+    case("processes: more than parts", f"{TRAIN} --parts parts --processes 3"),
+    case("processes: 0", f"{TRAIN} --parts parts --processes 0"),
+    *(
+        case(f"processes: a part of {dtype}", f"{OTHER_TYPE}{dtype} && {TRAIN} {TWO}",
+             says="array x of part 1 holds")
+        for dtype in ("float64", "float16")
+    ),
+    case(
+        "processes: second Ctrl-C",
+        f"{ENDLESS} kill -INT $starter; kill -INT $starter; sleep 0.2; kill -INT $starter; "
+        "wait $starter",
+        status=1, says="akgnn: Stop", leaves=("kept",),
+    ),
+    case(
+        "processes: SIGHUP", f"{ENDLESS} kill -HUP $starter; wait $starter",
+        status=1, says="Stopped after epoch", leaves=("kept",),
+    ),
+    case(
+        "processes: SIGKILL of who started them",
+        f"{ENDLESS} kill -9 $starter; wait $starter 2> /dev/null; {ENDED}",
+        status=0, says="Stopped after epoch", leaves=("kept",),
+    ),
+    case(
+        "processes: SIGKILL of one",
+        f"{ENDLESS} kill -9 ${{workers##*[!0-9]}}; sleep 4; kill $starter; wait $starter",
+        status=1, says="was ended by SIGKILL. Starting all", leaves=("kept",), lines=3,
+    ),
+    case(
+        "processes: SIGKILL of all",
+        f"{ENDLESS} kill -9 $workers; sleep 4; kill $starter; wait $starter",
+        status=1, says="was ended by SIGKILL. Starting all", leaves=("kept",), lines=3,
+    ),
+    case(
+        "processes: a reader that leaves",
+        f"{TRAIN} {TWO} --json | head -c 0; exit ${{PIPESTATUS[0]}}", status=1, is_silent=True,
+    ),
+    case("processes: no standard error", f"{TRAIN} {TWO} 2>&-", status=0),
+    case("processes: no standard output", f"{TRAIN} {TWO} >&-", says="Standard output is closed"),
+    case(
+        "processes: no loopback", f"unshare -n $(command -v akgnn) {TRAIN[6:]} {TWO}",
+        status=1, says="none is up",
+    ),
+]  # fmt: skip
+
+CASES = [*ASKED, *MORE, *CHANGED, *NOT_FINITE, *PROCESSES]

@@ -71,7 +71,7 @@ def replacing(file: Path) -> Iterator[Path]:
     temporary = file.parent / f"{_TEMPORARY}{writer}{ending}"
     try:
         _check_replaceable(file)
-        _remove_left_over(file.parent)
+        remove_left_over(file.parent)
         yield temporary
         temporary.replace(file)
     except OSError as error:
@@ -111,7 +111,7 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
     """
     make_folder(parent)
     scratch = parent / f"{_TEMPORARY}{_MACHINE}-{os.getpid()}-{next(_NUMBERS)}"
-    _remove_left_over(parent)
+    remove_left_over(parent)
     try:
         scratch.mkdir()
     except OSError as error:
@@ -145,7 +145,7 @@ def _check_replaceable(file: Path) -> None:
         raise RunFolderError(f"Cannot write {file}: it is no file but a pipe or a device.")
 
 
-def _remove_left_over(folder: Path) -> None:
+def remove_left_over(folder: Path) -> None:
     """Remove temporary files and folders whose writers, on this machine, were killed."""
     for file in folder.glob(f"{_TEMPORARY}*"):
         writer = _OURS.fullmatch(file.name)

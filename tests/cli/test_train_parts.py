@@ -42,7 +42,7 @@ def test_processes_without_a_mesh_take_the_plans_and_then_that_of_the_run(
 ):
     started = []
 
-    def run_as(processes, words):
+    def run_as(processes, words, *_):
         started.append((processes, words[-2:]))
         return 0
 
@@ -65,7 +65,11 @@ def test_processes_without_a_mesh_take_the_plans_and_then_that_of_the_run(
         (["--parts", "nowhere"], "nowhere is no folder of parts"),
         (["--parts", "{parts}", "--processes", "9"], "4 parts are too few for 9 processes"),
         (["--parts", "{parts}", "--model", "auto"], "--model auto tries several. Name one."),
-        (["--parts", "{parts}", "--timeout", "0"], "--timeout must be above 0"),
+        (["--parts", "{parts}", "--timeout", "0"], "--timeout must be from 1 to 1,000,000"),
+        (["--parts", "{parts}", "--timeout", "nan"], "from 1 to 1,000,000 seconds, got nan"),
+        (["--parts", "{parts}", "--timeout", "1e-6"], "1,000,000 seconds, got 1e-06"),
+        (["--parts", "{parts}", "--timeout", "inf"], "from 1 to 1,000,000 seconds, got inf"),
+        (["--parts", "{parts}", "--timeout", "1e30"], "from 1 to 1,000,000 seconds, got 1e+30"),
         (["--parts", "{parts}", "--model", "gat"], "cannot be trained on parts"),
         (
             ["--parts", "{parts}", "--set", "strategy=virtual-adversarial"],

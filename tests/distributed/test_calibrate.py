@@ -1,3 +1,4 @@
+import os
 from dataclasses import replace
 
 import pytest
@@ -127,3 +128,17 @@ def test_a_try_is_really_trained(monkeypatch):
 def test_this_machine_alone_is_measured_without_a_wire(monkeypatch):
     monkeypatch.setattr(calibrate, "_step", told)
     assert measure_here(1, CPU).wire is None
+
+
+def test_processes_that_measure_this_machine_listen_on_loopback(monkeypatch, tmp_path):
+    def spawned(measured, arguments, nprocs):
+        monkeypatch.setenv("GLOO_SOCKET_IFNAME", "nowhere0")
+        measured(0, *arguments)
+
+    def join(*_, **__):
+        raise InterruptedError(os.environ["GLOO_SOCKET_IFNAME"])
+
+    monkeypatch.setattr(calibrate, "spawn", spawned)
+    monkeypatch.setattr(calibrate.dist, "init_process_group", join)
+    with pytest.raises(InterruptedError, match=r"^lo0?$"):
+        measure_here(2, CPU)

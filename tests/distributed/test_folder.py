@@ -15,7 +15,7 @@ from akgnn.data.catalogue import load_dataset
 from akgnn.distributed.folder import FolderParts, open_parts
 from akgnn.distributed.group import Group
 from akgnn.distributed.manifest import MANIFEST, manifest_text
-from akgnn.distributed.parts import cut_in_memory
+from akgnn.distributed.parts import content_of, cut_in_memory
 from akgnn.distributed.trainer import fit_parts, own_rows
 from akgnn.distributed.write import write_parts
 from akgnn.errors import AkgnnError, DataError, RunFolderError
@@ -304,6 +304,30 @@ def test_arrays_that_would_index_outside_memory_are_refused(
     monkeypatch.setattr(module, "arrays_of", spoilt)
     write(tmp_path / "parts", "weighted and directed")
     assert_refused(tmp_path / "parts", message)
+
+
+@pytest.mark.parametrize("kind", ["dense", "weighted and directed"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
+def test_a_part_whose_features_are_of_another_type_is_named(
+    kind: str, dtype: torch.dtype, tmp_path: Path
+):
+    """Signed, as if it had been written on purpose."""
+    folder = tmp_path / "parts"
+    parts = write(folder, kind)
+    x = torch.as_tensor(parts.part(2).x).to(dtype)
+    file = describe(x)
+    (folder / "part-00002" / "x.npy").write_bytes(file.header + x.numpy().tobytes())
+
+    def change(content: dict[str, Any]) -> None:
+        content["parts"][2]["arrays"]["x"] = to_json(file)
+        digests = [{n: f["sha256"] for n, f in p["arrays"].items()} for p in content["parts"]]
+        content["facts"]["content"] = content_of(parts.facts, digests)
+
+    change_manifest(folder, change, sign=True)
+    message = assert_refused(folder, f"array x of part 2 holds {file.dtype}, but <f4 in part 0")
+    with pytest.raises(DataError) as caught:
+        open_parts(folder, check=False)
+    assert str(caught.value) == message
 
 
 def test_another_part_than_there_are_is_no_part(tmp_path: Path):

@@ -66,6 +66,11 @@ def flags_of_commands() -> dict[str, set[str]]:
     }
 
 
+def status_of(error: AkgnnError) -> int:
+    """The exit status of an error: 1 for a failure, 2 for wrong use."""
+    return 1 if isinstance(error, _FAILURES) else 2
+
+
 def _show_version(value: bool) -> None:
     if value:
         print(f"akgnn {__version__}")
@@ -109,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except AkgnnError as error:
         command = next((word for word in given if not word.startswith("-")), "")
         complain(in_flags(str(error), flags_of_commands(), command), "red")
-        return 1 if isinstance(error, _FAILURES) else 2
+        return status_of(error)
     except (KeyboardInterrupt, typer.Abort):
         complain("stopped.")
         return 1

@@ -1,6 +1,5 @@
 """Progress: bars in a terminal, elsewhere a line now and then; and signals as a request to stop."""
 
-import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -291,22 +290,19 @@ class StopRequests(Callback):
     A second one ends the program as usual.
 
     Args:
-        file: Asks as well as a signal, once it is there.
-        starter: Number of another process, whose end asks too.
+        is_asked: Whether something else than a signal asks to stop.
     """
 
-    def __init__(self, file: str | None = None, starter: int | None = None) -> None:
+    def __init__(self, is_asked: Callable[[], bool] | None = None) -> None:
         self._came = False
-        self._file = None if file is None else Path(file)
-        self._starter = starter
+        self._is_asked = is_asked
         self._before = {
             number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)
         }
 
     def should_stop(self) -> bool:
-        """Whether a signal came, the file is there, or who started this process is not."""
-        is_asked = self._file is not None and self._file.exists()
-        return self._came or is_asked or (self._starter is not None and _is_gone(self._starter))
+        """Whether a signal came, or something else asks."""
+        return self._came or (self._is_asked is not None and self._is_asked())
 
     def __enter__(self) -> Self:
         for number in self._before:
@@ -323,14 +319,3 @@ class StopRequests(Callback):
     def _restore(self) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
-
-
-def _is_gone(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        # It is there, and somebody else's.
-        return False
-    return False

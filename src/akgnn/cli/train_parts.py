@@ -1,14 +1,8 @@
 """`akgnn train --parts`: one run on a folder of parts, in one process or several."""
 
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from types import FrameType
 from typing import Any
 
 import typer
@@ -21,15 +15,9 @@ from akgnn.cli.terminal import complain, say
 from akgnn.errors import AkgnnError, FailedRunsError, InterruptedRunError, SettingsError
 from akgnn.training.callbacks import Callback
 
-# Where processes that `--processes` started say how they ended: torchrun would start them again.
-_STATUS_FILE = "AKGNN_STATUS_FILE"
-# Once this file is there, they stop after the epoch; also once the process of this number, which
-# started them, is no more.
-_STOP_FILE, _STARTER = "AKGNN_STOP_FILE", "AKGNN_STARTER"
-_FAILED = 1
-_WRONG = 2
-# How often processes are started again after one of them died.
-_RESTARTS = 3
+# Of silence. Processes that lost another take a second to agree on which one it was.
+_LEAST_SECONDS, _MOST_SECONDS = 1, 1_000_000
+_GO_ON = "Go on with the same line and --resume."
 
 
 def train_on_parts(
@@ -50,19 +38,30 @@ def train_on_parts(
     as_json: bool,
 ) -> None:
     """Start the processes, with the words of this command, or be one of them."""
-    from akgnn.distributed.launch import is_worker, num_workers
+    from akgnn.distributed.launch import check_environment, num_workers
+    from akgnn.distributed.meeting import Meeting
     from akgnn.distributed.mesh import shape_for
     from akgnn.runs.folder import RunFolder
 
     options.check_range("--processes", processes, 1, 10_000)
-    if not timeout > 0:
-        raise SettingsError(f"--timeout must be above 0, got {timeout:g}.")
-    shape = shape_for(num_workers() or processes or 1, mesh)
+    if not _LEAST_SECONDS <= timeout <= _MOST_SECONDS:
+        raise SettingsError(
+            f"--timeout must be from {_LEAST_SECONDS} to {_MOST_SECONDS:,} seconds, got "
+            f"{timeout:g}."
+        )
+    check_environment()
+    workers = num_workers()
+    if workers is not None and processes not in (None, workers):
+        raise SettingsError(
+            f"--processes {processes} starts processes, but WORLD_SIZE={workers} says that this is "
+            "one already. Leave --processes out, or unset RANK and WORLD_SIZE."
+        )
+    shape = shape_for(workers or processes or 1, mesh)
 
     def prepared() -> tuple[Any, Any]:
         return _prepared(run, changes, config, folder, shape, at_once)
 
-    if not is_worker():
+    if workers is None:
         # Before processes are started, which takes a while.
         plan, parts = prepared()
         if out is not None and not resume:
@@ -71,14 +70,14 @@ def train_on_parts(
             if mesh is None:
                 chosen = _chosen(plan, parts, processes, device, out if resume else None)
                 words = [*words, "--mesh", chosen]
-            raise typer.Exit(_started(processes, words))
+            raise typer.Exit(_started(processes, words, out, resume))
     try:
         _train(prepared, shape, at_once, timeout, device, out, resume, checkpoint_seconds, as_json)
     except AkgnnError as error:
-        status = os.environ.get(_STATUS_FILE)
-        if status is None or isinstance(error, FailedRunsError):
+        meeting = Meeting.of_this_process()
+        if meeting is None:
             raise
-        _say_status(Path(status), error)
+        _end_process(meeting, error)
 
 
 def _prepared(
@@ -121,71 +120,29 @@ def _chosen(plan: Any, parts: Any, processes: int, device: str, resumed: Path | 
     return str(shape)
 
 
-def _started(processes: int, words: Sequence[str]) -> int:
-    """Run this command in so many processes of this machine; their status.
+def _started(processes: int, words: Sequence[str], out: Path | None, resume: bool) -> int:
+    """Run this command in several processes of this machine; their exit status."""
+    from akgnn.distributed.start import run_processes
+    from akgnn.files import remove_left_over
 
-    The first SIGINT, SIGTERM or SIGHUP asks them by a file to stop after the epoch, since torchrun
-    waits a few seconds alone; the second has torchrun end them. It is in a session of its own, out
-    of reach of a terminal's Ctrl-C.
-    """
-    from torch.distributed.run import get_args_parser
-
-    from akgnn.distributed.launch import environment_for
-
-    torchrun: dict[str, int | str] = {
-        "nproc-per-node": processes,
-        "max-restarts": _RESTARTS,
-        # A meeting point of this machine alone, at any port that is free.
-        "rdzv-backend": "c10d",
-        "rdzv-endpoint": "localhost:0",
-    }
-    # How long it waits for processes that it asked to end; torch 2.11 does not know it yet.
-    wait = "shutdown-timeout"
-    if wait in get_args_parser().format_help():
-        torchrun[wait] = 5
-    options_of = [f"--{name}={value}" for name, value in torchrun.items()]
-    command = [sys.executable, "-m", "torch.distributed.run", *options_of, "-m", "akgnn", *words]
-    with TemporaryDirectory() as folder:
-        status, stop = Path(folder) / "status", Path(folder) / "stop"
-        told = {_STATUS_FILE: str(status), _STOP_FILE: str(stop), _STARTER: str(os.getpid())}
-        environment = {**environment_for(processes), **told}
-        started: list[subprocess.Popen[bytes]] = []
-
-        def ask(number: int, frame: FrameType | None) -> None:
-            for torchrun in started if stop.exists() else []:
-                torchrun.terminate()
-            stop.touch()
-
-        with _handled_by(ask):
-            started.append(subprocess.Popen(command, env=environment, start_new_session=True))
-            ended = started[0].wait()
-        return int(status.read_text()) if status.exists() else ended
-
-
-@contextmanager
-def _handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Give signals that end a program to a function."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    # Started by nohup it goes on when the terminal is closed.
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        before[signal.SIGHUP] = signal.getsignal(signal.SIGHUP)
+    again = [] if resume or out is None else ["--resume"]
     try:
-        for number in before:
-            signal.signal(number, handler)
-        yield
-    finally:
-        for number, handled in before.items():
-            signal.signal(number, handled)
+        return run_processes(processes, words, again=again, say=complain)
+    except InterruptedRunError as error:
+        if out is not None:
+            # The processes were killed, perhaps while they wrote.
+            remove_left_over(out)
+        raise interrupted(error, out, _GO_ON) from error
 
 
-def _say_status(file: Path, error: AkgnnError) -> None:
-    """Tell who started this process that starting it again would not help."""
-    from akgnn.cli.main import flags_of_commands
+def _end_process(meeting: Any, error: AkgnnError) -> None:
+    """Say the error, unless another process has, and how to go on by an exit status."""
+    from akgnn.cli.main import flags_of_commands, status_of
+    from akgnn.distributed.start import LOST
 
-    if os.environ.get("RANK", "0") == "0":
+    if meeting.is_first_to_speak():
         complain(in_flags(str(error), flags_of_commands(), "train"), "red")
-        is_failure = isinstance(error, InterruptedRunError | ArithmeticError | MemoryError)
-        file.write_text(str(_FAILED if is_failure else _WRONG))
+    raise typer.Exit(LOST if isinstance(error, FailedRunsError) else status_of(error))
 
 
 def _train(
@@ -200,18 +157,19 @@ def _train(
     as_json: bool,
 ) -> None:
     """What each process does."""
-    from akgnn.distributed.launch import is_first_here, joined, own_device
+    from akgnn.distributed.launch import is_first_here, is_restart, joined, own_device
+    from akgnn.distributed.meeting import Meeting
     from akgnn.machine.device import choose_device
     from akgnn.runs.folder import RunFolder
     from akgnn.runs.parted import keep_or_give_back, train_parts
 
     place = own_device(choose_device(device))
     kept = RunFolder(out) if out is not None and is_first_here() else None
-    # Torchrun starts processes again after one of them died: they go on.
-    resume = resume or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
+    resume = resume or is_restart()
+    meeting = Meeting.of_this_process()
     with joined(place, timeout) as group, ExitStack() as stack:
-        file, starter = os.environ.get(_STOP_FILE), os.environ.get(_STARTER)
-        stops = stack.enter_context(StopRequests(file, None if starter is None else int(starter)))
+        is_asked = None if meeting is None else meeting.asks_to_stop
+        stops = stack.enter_context(StopRequests(is_asked))
         # Hosts may have other folders: what is wrong with one all of them say.
         plan, parts = group.together(prepared)
         if at_once is None:
@@ -236,8 +194,8 @@ def _train(
                 should_stop=stops.should_stop,
             )
         except InterruptedRunError as error:
-            # Of processes that torchrun started only who started it knows the whole line.
-            raise interrupted(error, out, "Go on with the same line and --resume.") from error
+            # The words of processes that torchrun started are not the whole line.
+            raise interrupted(error, out, _GO_ON) from error
         is_first = group.rank == 0
     if not is_first:
         return

@@ -28,6 +28,7 @@ from akgnn.data.look_alike import look_alike
 from akgnn.distributed.forecast import num_messages, units_of
 from akgnn.distributed.group import Group
 from akgnn.distributed.hardware import Hardware, read_hardware, write_hardware
+from akgnn.distributed.meeting import loopback_only
 from akgnn.distributed.mesh import MeshShape
 from akgnn.distributed.parts import cut_in_memory
 from akgnn.distributed.trainer import fit_parts, own_rows
@@ -295,7 +296,8 @@ def measure_here(
     if processes == 1:
         return measure(Group(), device, nodes=nodes, halo=halo, link=link)
     with TemporaryDirectory() as folder:
-        arguments = (processes, folder, str(device), nodes, halo, link, torch.get_num_threads())
+        threads = torch.get_num_threads()
+        arguments = (processes, folder, str(device), nodes, halo, link, threads, loopback_only())
         spawn(_measure_by_gloo, arguments, nprocs=_TRIED)
         return read_hardware(Path(folder) / "hardware.json")
 
@@ -309,8 +311,11 @@ def _measure_by_gloo(
     halo: int | None,
     link: float | None,
     threads: int,
+    interface: dict[str, str],
 ) -> None:
     torch.set_num_threads(max(1, threads // processes))
+    # This machine is measured, so nothing has to be reached from another.
+    os.environ.update(interface)
     store = f"file://{folder}/store"
     dist.init_process_group("gloo", init_method=store, rank=rank, world_size=_TRIED)
     try:

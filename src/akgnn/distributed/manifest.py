@@ -26,6 +26,7 @@ SETS = ("train", "val", "test")
 """The arrays that say which rows train, choose the epoch and test."""
 _MOST_MANIFEST_BYTES = 2**28
 _FLOATS = ("<f4", "<f8")
+_FLOATING = ("<f2", *_FLOATS)
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,15 @@ def _check_manifest(manifest: Manifest) -> None:
     names = {tuple(sorted(part.arrays)) for part in manifest.parts}
     if len(names) != 1:
         raise ValueError("parts have different arrays")
+    first = manifest.parts[0].arrays
     for index, part in enumerate(manifest.parts):
         _check_arrays(index, part.arrays, facts)
+        for name, file in part.arrays.items():
+            if file.dtype in _FLOATING and file.dtype != first[name].dtype:
+                raise ValueError(
+                    f"array {name} of part {index} holds {file.dtype}, but {first[name].dtype} in "
+                    "part 0"
+                )
     for name, number in (
         ("col", facts.num_edges), ("train", facts.num_train), ("val", facts.num_val),
         ("test", facts.num_test),
@@ -150,7 +158,7 @@ def _check_arrays(index: int, arrays: Mapping[str, ArrayFile], facts: PartsFacts
         if "value" in arrays:
             expected[f"{side}value"] = (_FLOATS, (None,))
     if "x" in arrays:
-        expected["x"] = (("<f2", *_FLOATS), (n, facts.num_features))
+        expected["x"] = (_FLOATING, (n, facts.num_features))
     else:
         expected["x_rowptr"] = (("<i4", "<i8"), (n + 1,))
         expected["x_col"] = ((KINDS[index_dtype(facts.num_features)],), (None,))
