@@ -1364,3 +1364,46 @@ MORE: list[Case] = [
 ]
 
 CASES = [*ASKED, *MORE]
+
+
+SETTINGS = [
+    *(
+        case(f"settings: {what}", f"akgnn train --dataset {CSBM} {options}", says=says)
+        for what, options, says in (
+            ("of another order", "--set order=blocks --set transform_dropout=0.9", "needs order="),
+            ("of hops", "--set order=hops --set transform_dropout=0.6", "needs order="),
+            ("of a preset", "--preset deep --set transform_dropout=0.9", "Choose from"),
+            ("at its default", "--set norm=none", "needs order="),
+            ("of blocks", "--model gcn --set norm=batch", "needs form="),
+            ("of the published form", "--model gat --preset tuned --set output_heads=2", "form="),
+            ("without a bias", "--model gcn --preset tuned --set bias=false", "needs form="),
+            ("of an adversary", "--model vbat --set steps=3", "needs adversary="),
+            ("of no kernel", "--model gcn --set phi_learning_rate=0.1", "has no kernel"),
+            ("of a fixed kernel", "--set learn_lambda=false --set phi_warm_up=3", "no effect"),
+            ("of one start", "--set kernel_start=3 --set same_starts=true", "no effect"),
+        )
+    ),
+    case(
+        "settings: of a file", CONFIG, _toml("[model]\norder = 'hops'\ntransform_dropout = 0.9\n")
+    ),
+    case(
+        "settings: of a search",
+        f"akgnn tune --dataset {CSBM} --trials 1 --set order=blocks --set transform_dropout=0.9 --out t",
+        says="needs order=",
+    ),
+    case(
+        "settings: of the API",
+        _api(
+            f"import akgnn; akgnn.train('{CSBM}', settings={{'order': 'hops', 'transform_dropout': .9}})"
+        ),
+        says="needs order=",
+    ),
+    case(
+        "settings: that leave presets out",
+        f"{OPEN} --set transform_dropout=0.3",
+        status=0,
+        says="do not fit: mixed-columns-deep",
+    ),
+]
+
+CASES += SETTINGS

@@ -85,6 +85,14 @@ class AloneWarning(UserWarning):
     """New nodes that came without edges, so that a model has their columns alone to go by."""
 
 
+class LeftOutWarning(UserWarning):
+    """Presets that validation does not compare, because a setting that was named does not fit."""
+
+    def __init__(self, left_out: Iterable[str]) -> None:
+        names = ", ".join(left_out)
+        super().__init__(f"Not compared, as the settings that you named do not fit: {names}.")
+
+
 def suggest(name: str, choices: Iterable[str]) -> str:
     """Ask whether the choice that is spelt alike was meant, if there is one, and list them all."""
     known = sorted(choices)

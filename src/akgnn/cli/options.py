@@ -9,7 +9,7 @@ import typer
 
 from akgnn.cli.help import DATA, MODEL, OUTPUT, TABLES, TRAINING
 from akgnn.cli.names import dataset_names, preset_names
-from akgnn.errors import SettingsError
+from akgnn.errors import LeftOutWarning, SettingsError
 
 if TYPE_CHECKING:
     from akgnn.data.node_data import NodeData
@@ -171,6 +171,12 @@ def _with_paths(options: Mapping[str, Any]) -> dict[str, Any]:
 def hints(data: "NodeData") -> list[str]:
     """Lines about tables that may be meant otherwise."""
     return [hint for hint in (scale_hint(data), weight_hint(data)) if hint is not None]
+
+
+def left_out_hint(plan: "RunPlan", data: "NodeData") -> list[str]:
+    """A line about presets that the settings that were named do not fit."""
+    left_out = plan.suited_to(data).left_out
+    return [str(LeftOutWarning(left_out))] if left_out else []
 
 
 def weight_hint(data: "NodeData") -> str | None:

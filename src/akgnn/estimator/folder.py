@@ -280,7 +280,7 @@ def _as_run(old: Mapping[str, Any]) -> dict[str, Any]:
     history = dict(old["history"])
     history.setdefault("lambda_max", [[] for _ in history["val_loss"]])
     run = {"dataset": "table", "model": "akgnn", "preset": "any-graph"}
-    preset = default_settings("akgnn").updated_by_kind(old["settings"])
+    preset = default_settings("akgnn").restored(old["settings"])
     return {
         "settings": {"run": run, **preset.to_dict()},
         "data": {

@@ -1,5 +1,6 @@
 """`akgnn.train`: from data to a run in one call, as `akgnn train` does."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 from akgnn.data.node_data import NodeData
 from akgnn.data.tables.settings import TableSettings, paths_of
-from akgnn.errors import AkgnnError, SettingsError
+from akgnn.errors import AkgnnError, LeftOutWarning, SettingsError
 from akgnn.machine.device import choose_device
 from akgnn.runs.choice import Choice, choose, may_vote, seeds_to_vote
 from akgnn.runs.folder import RunFolder
@@ -120,6 +121,8 @@ def train(
     place = choose_device(device)
     data = load_data(plan, data_root, place, force=force, nodes=held[0], edges=held[1])
     plans, choice = plan.candidates(data), None
+    if plans[0].left_out:
+        warnings.warn(LeftOutWarning(plans[0].left_out), stacklevel=2)
     votes: tuple[Vote, ...] = ()
     if resume and folder is not None and folder.holds_run():
         # The run that is to go on has made its choice.
