@@ -1407,3 +1407,104 @@ SETTINGS = [
 ]
 
 CASES += SETTINGS
+
+
+def _labels(*labels: str) -> Make:
+    """Labels of the rows, again and again."""
+
+    def change(lines: list[str]) -> list[str]:
+        rows = [line.split(",") for line in lines[1:]]
+        column = lines[0].split(",").index("label")
+        for number, row in enumerate(rows):
+            row[column] = labels[number % len(labels)]
+        return [lines[0], *(",".join(row) for row in rows)]
+
+    return nodes(change)
+
+
+LABELS = [
+    *(
+        case(
+            f"labels: {what}",
+            f"{OPEN} --preset any-graph",
+            _labels(*labels),
+            status=0,
+            says="look alike",
+        )
+        for what, labels in {
+            "with spaces": ("a", " a", "b", "b "),
+            "with no-break spaces": ("new york", "new\u00a0york", "b"),
+            "true in three ways": ("true", "True", "false", "FALSE"),
+            "numbers in three ways": ("1", "1.0", "01", "2"),
+            "composed and decomposed": ("caf\u00e9", "cafe\u0301", "b"),
+            "with zero-width spaces": ("a", "a\u200b", "b"),
+            "of another width": ("A", "\uff21", "b"),
+        }.items()
+    ),
+    case(
+        "labels: of the API",
+        _api(
+            "import akgnn, pandas as pd; "
+            "akgnn.load_tables(pd.DataFrame({'id': range(20), 'label': ['a', ' a'] * 10}), "
+            "pd.DataFrame({'source': [0], 'target': [1]}))"
+        ),
+        status=0,
+        says="look alike",
+        lines=2,
+    ),
+    case(
+        "labels: an id that looks like a node",
+        f"{OPEN} --preset any-graph",
+        text("edges.csv", "source,target\n n1,n2\n"),
+        says="ids that are not in",
+    ),
+]
+
+TEXT = [
+    *(
+        case(
+            f"text: a label {what}",
+            f"{OPEN} --preset any-graph --out fresh && akgnn predict fresh --out p.csv && akgnn report fresh --out r.html && grep -qF '{label}' p.csv",
+            _labels(label, "b"),
+            status=0,
+            leaves=("fresh", "p.csv", "r.html"),
+            lines=5,
+        )
+        for what, label in {
+            "in Persian": "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+            "of joined emoji": "\U0001f469\u200d\U0001f4bb",
+            "with a no-break space": "new\u00a0york",
+            "with a wide space": "\u6771\u4eac\u3000\u90fd",
+            "that is a formula": "=1+1",
+        }.items()
+    ),
+    *(
+        case(
+            f"text: a label with {what}", f"{OPEN} --preset any-graph", _labels(f"a{letter}b", "c")
+        )
+        for what, letter in {
+            "an override": "\u202e",
+            "an isolate": "\u2066",
+            "a line separator": "\u2028",
+            "a bell": "\x07",
+            "a C1 control": "\x9b",
+            "no character": "\ufffe",
+        }.items()
+    ),
+    case(
+        "text: a weight beyond float32",
+        f"{OPEN} --weight weight",
+        cell(3, 2, "3.4e38", "edges.csv"),
+        says="edges.csv, line 4, column 'weight'",
+    ),
+    case(
+        "text: an infinite weight",
+        f"{OPEN} --weight weight",
+        cell(3, 2, "inf", "edges.csv"),
+        says="edges.csv, line 4, column 'weight'",
+    ),
+    case("text: a negative id", "akgnn explain run -5", says="explain RUN -- -5"),
+    case("text: a negative id after --", "akgnn explain run -- -5", says="-5"),
+]
+
+CASES += [*LABELS, *TEXT]

@@ -93,6 +93,10 @@ class LeftOutWarning(UserWarning):
         super().__init__(f"Not compared, as the settings that you named do not fit: {names}.")
 
 
+class LookAlikeWarning(UserWarning):
+    """Labels or categories that look alike, but count as different."""
+
+
 def suggest(name: str, choices: Iterable[str]) -> str:
     """Ask whether the choice that is spelt alike was meant, if there is one, and list them all."""
     known = sorted(choices)

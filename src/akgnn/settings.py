@@ -11,6 +11,7 @@ from typing import Any, Literal, Self, TypeVar, get_args, get_origin
 
 from akgnn.codec import hints_of
 from akgnn.errors import SettingsError, UnknownNameError, did_you_mean, suggest
+from akgnn.text import is_printable
 
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
@@ -236,7 +237,7 @@ def _checked(name: str, value: Any, hint: Any) -> Any:
                 return value
         elif option is float and type(value) in (int, float) and abs(value) <= _LARGEST:
             return float(value)
-        elif option is str and isinstance(value, str) and not value.isprintable():
+        elif option is str and isinstance(value, str) and not is_printable(value):
             raise SettingsError(f"{name} holds characters that cannot be printed: {value!r}.")
         elif option == _TEXTS and isinstance(value, list | tuple):
             return tuple(_checked(name, text, str) for text in value)

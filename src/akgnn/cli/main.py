@@ -3,7 +3,9 @@
 Nothing here or at the top of a command's file may import torch: `akgnn --help` answers at once.
 """
 
+import re
 import sys
+import warnings
 from collections.abc import Sequence
 
 import typer
@@ -30,6 +32,7 @@ from akgnn.errors import (
     DivergedError,
     FailedRunsError,
     InterruptedRunError,
+    LookAlikeWarning,
     OutOfMemoryError,
 )
 from akgnn.machine.openmp import spin_briefly
@@ -66,6 +69,19 @@ def flags_of_commands() -> dict[str, set[str]]:
     }
 
 
+def _about_minus(error: typer.TyperException) -> str:
+    """What to do where an argument, such as the id of a node, was taken for an option."""
+    name, context = getattr(error, "option_name", ""), getattr(error, "ctx", None)
+    if context is None or not re.match(r"-[^-]", name):
+        return ""
+    arguments = [each for each in context.command.params if each.param_type_name == "argument"]
+    if not arguments or arguments[-1].nargs != -1:
+        return ""
+    others = " ".join(each.name.upper() for each in arguments[:-1])
+    word = next((word for word in context.obj or () if word.startswith(name)), name)
+    return f". If it is an id, write it after --: {context.command_path} {others} -- {word}"
+
+
 def _show_version(value: bool) -> None:
     if value:
         print(f"akgnn {__version__}")
@@ -93,15 +109,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        # Commands that start themselves in other processes need all words.
-        status = app(args=given, prog_name="akgnn", standalone_mode=False, obj=list(given))
+        with warnings.catch_warnings():
+            # Commands say it in a line of their own.
+            warnings.simplefilter("ignore", LookAlikeWarning)
+            # Commands that start themselves in other processes need all words.
+            status = app(args=given, prog_name="akgnn", standalone_mode=False, obj=list(given))
         sys.stdout.flush()
         if status == _INTERRUPTED:
             raise KeyboardInterrupt
         return int(status or 0)
     except typer.TyperException as error:
         if given:
-            complain(error.format_message(), "red")
+            complain(error.format_message() + _about_minus(error), "red")
         else:
             # No command at all shows the help, which is an error of its own to typer.
             print(error.format_message(), file=sys.stderr)

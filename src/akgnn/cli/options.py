@@ -170,7 +170,24 @@ def _with_paths(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def hints(data: "NodeData") -> list[str]:
     """Lines about tables that may be meant otherwise."""
-    return [hint for hint in (scale_hint(data), weight_hint(data)) if hint is not None]
+    found = [scale_hint(data), weight_hint(data), *look_alike_hints(data)]
+    return [hint for hint in found if hint]
+
+
+def look_alike_hints(data: "NodeData") -> list[str]:
+    """Lines about labels and categories that look alike but count as different."""
+    from akgnn.data.tables.recipe import CategoryColumn
+    from akgnn.similar_names import told
+
+    columns = () if data.recipe is None else data.recipe.columns
+    return [
+        told("Labels", data.class_names),
+        *(
+            told(f"Categories of column {column.name!r}", column.categories)
+            for column in columns
+            if isinstance(column, CategoryColumn)
+        ),
+    ]
 
 
 def left_out_hint(plan: "RunPlan", data: "NodeData") -> list[str]:

@@ -21,6 +21,7 @@ from akgnn.data.tables.table import (
     values_of_one_kind,
 )
 from akgnn.errors import DataError, MissingExtraError, SettingsError
+from akgnn.text import is_printable
 
 # No line may be longer.
 _JSON_BLOCK = 2**24
@@ -176,7 +177,7 @@ def _open_json_lines(path: Path) -> TableSource:
     if first is None:
         raise DataError(f"{path} is empty; each line must hold a JSON object.")
     for name in first:
-        if not name.isprintable():
+        if not is_printable(name):
             raise DataError(f"{path}: the column {name[:40]!r} cannot be printed; rename it.")
     _check_nesting(path)
     # Left to itself, pyarrow takes texts that look like dates for dates.
