@@ -23,6 +23,10 @@ class SettingsError(AkgnnError, ValueError):
     """A setting outside its range or of the wrong type."""
 
 
+class NoEffectError(SettingsError):
+    """A setting that has no effect with the others."""
+
+
 class UnknownNameError(AkgnnError, LookupError):
     """A name that is not in a list of choices.
 

@@ -10,7 +10,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Self, TypeVar, get_args, get_origin
 
 from akgnn.codec import hints_of
-from akgnn.errors import SettingsError, UnknownNameError, did_you_mean, suggest
+from akgnn.errors import NoEffectError, SettingsError, UnknownNameError, did_you_mean, suggest
 from akgnn.text import is_printable
 
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
@@ -178,7 +178,7 @@ class Settings:
         """Refuse a field that has no effect with the others."""
         unmet = self._unmet(item)
         if unmet:
-            raise SettingsError(
+            raise NoEffectError(
                 f"{item.name}={getattr(self, item.name)!r} needs {unmet}, and has no effect here. "
                 + suggest(item.name, self.in_effect())
             )

@@ -28,7 +28,6 @@ from akgnn.runs.train import train_run
 from akgnn.training.calibration import UNCALIBRATED
 
 # More mutations than one run of the tests has time for.
-pytestmark = pytest.mark.filterwarnings("ignore::akgnn.errors.LeftOutWarning")
 MUTATIONS = int(os.environ.get("AKGNN_MUTATIONS", "300"))
 
 

@@ -17,8 +17,6 @@ from akgnn.estimator.frames import holds_other_than_numbers, is_frame
 from akgnn.runs.folder import RUN_FILE
 from quick_estimator import quick
 
-# Few channels suit one preset alone.
-pytestmark = pytest.mark.filterwarnings("ignore::akgnn.errors.LeftOutWarning")
 KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 
 

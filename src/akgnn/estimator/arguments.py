@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from akgnn.errors import LeftOutWarning, SettingsError
+from akgnn.errors import LeftOutWarning, NoEffectError, SettingsError
 from akgnn.runs.plan import FOR_ANY_GRAPH
 from akgnn.runs.presets import Preset, check_effect, load_preset
 from akgnn.settings import Settings, count, rate
@@ -80,10 +80,11 @@ def decide_settings(estimator: Any, *, has_graph: bool) -> dict[str, Preset]:
     for name in names:
         try:
             presets[name] = _decide(estimator, name, has_graph)
-        except SettingsError:
+        except SettingsError as error:
             if not presets:
                 raise
-            left_out.append(name)
+            # A number of channels, say, may suit one preset alone; that hides nothing.
+            left_out += [name] * isinstance(error, NoEffectError)
     if left_out:
         # As seen from the caller of `fit`.
         warnings.warn(LeftOutWarning(left_out), stacklevel=4)

@@ -94,6 +94,11 @@ def train(
         OutOfMemoryError: Training would not fit.
     """
     _check_kinds(settings, tables, callbacks, checkpoint_seconds)
+    if not isinstance(dataset, str | None):
+        raise SettingsError(
+            f"akgnn.train takes the name of a data set such as 'cora', got {type(dataset).__name__}"
+            "; pass tables of your own, paths or DataFrames, as `nodes` and `edges`."
+        )
     folder = None if out is None else RunFolder(out)
     if folder is not None and not (resume and folder.holds_run()):
         folder.check_free()
@@ -117,6 +122,8 @@ def train(
             raise SettingsError("Tables of your own need `nodes`.")
         column = {} if label is None else {"label": label}
         own = TableSettings.from_mapping({**(tables or {}), **column, **paths})
+    elif label is not None:
+        raise SettingsError("`label` names a column of your own tables, which need `nodes`.")
     plan = RunPlan.decide(given, settings, tables=own)
     place = choose_device(device)
     data = load_data(plan, data_root, place, force=force, nodes=held[0], edges=held[1])

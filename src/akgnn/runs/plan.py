@@ -19,7 +19,8 @@ from akgnn.data.catalogue import (
 from akgnn.data.node_data import NodeData
 from akgnn.data.published import PYG_SOURCES
 from akgnn.data.tables.settings import TableSettings, renamed_table_settings
-from akgnn.errors import SettingsError, UnknownNameError
+from akgnn.errors import NoEffectError, SettingsError, UnknownNameError
+from akgnn.machine.device import check_defaults
 from akgnn.models.registry import build_model
 from akgnn.runs.presets import (
     ANY_GRAPH,
@@ -242,6 +243,7 @@ class RunPlan:
 
     def build(self, data: NodeData) -> nn.Module:
         """The model, with the initial weights of the run's seed."""
+        check_defaults()
         sizes = data.num_features, data.num_classes
         model = build_model(self.run.model, self.preset.model, *sizes, seed=self.run.seed)
         return model.to(data.y.device)
@@ -309,10 +311,12 @@ def _plans_of(
         asked = RunSettings.from_mapping({**run, "model": model, "preset": preset})
         try:
             plans.append(RunPlan.make(asked, changes, by_kind=by_kind, tables=tables))
-        except (SettingsError, UnknownNameError):
+        except (SettingsError, UnknownNameError) as error:
             if not plans:
                 raise
-            left_out.append(preset if model == plans[0].run.model else model)
+            # A number of channels, say, may suit one preset alone; that hides nothing.
+            if isinstance(error, NoEffectError | UnknownNameError):
+                left_out.append(preset if model == plans[0].run.model else model)
     return [replace(plans[0], left_out=tuple(left_out)), *plans[1:]]
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from akgnn.errors import SettingsError, UnknownNameError
+from akgnn.errors import NoEffectError, UnknownNameError
 from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.models.registry import MODELS, find_model
 from akgnn.settings import Settings
@@ -139,7 +139,7 @@ def check_effect(
     unused = without_effect(model, preset, is_study=is_study)
     for name in sorted(named):
         if name in unused:
-            raise SettingsError(f"{name} has no effect with {unused[name]}; leave it out.")
+            raise NoEffectError(f"{name} has no effect with {unused[name]}; leave it out.")
 
 
 def list_presets(model: str) -> dict[str, str]:

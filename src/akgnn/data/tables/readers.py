@@ -131,7 +131,9 @@ def _open_npy(path: Path) -> TableSource:
 
     def table(columns: Sequence[str], start: int, stop: int) -> pa.Table:
         kept = {name: ends[start:stop, _NPY_COLUMNS.index(name)] for name in columns}
-        return pa.table({name: np.ascontiguousarray(column) for name, column in kept.items()})
+        # Arrow has no big-endian numbers.
+        kind = ends.dtype.newbyteorder("=")
+        return pa.table({name: np.ascontiguousarray(column, kind) for name, column in kept.items()})
 
     def read(columns: Sequence[str], text: Collection[str]) -> pa.Table:
         return table(columns, 0, len(ends))
@@ -164,9 +166,27 @@ def to_arrow(frame: Any, name: str) -> pa.Table:
     columns = []
     for column in native.columns:
         with values_of_one_kind(f"{name}, column {column!r}"):
-            columns.append(native.get_column(column).to_arrow())
+            columns.append(_with_plain_categories(native.get_column(column)).to_arrow())
     # pandas lets numbers be names.
     return pa.table(columns, names=[str(column) for column in native.columns])
+
+
+def _with_plain_categories(column: Any) -> Any:
+    """A column of narwhals, whose categories are text where Arrow has no such kind of category.
+
+    Intervals, of `pandas.cut` for example, become text such as `(0.5, 1.5]`.
+    """
+    series = column.to_native()
+    if str(getattr(series, "dtype", "")).startswith("interval"):
+        series = series.astype("category")
+    categories = getattr(getattr(series, "cat", None), "categories", None)
+    kind = str(getattr(categories, "dtype", ""))
+    if not (kind == "object" or kind.startswith("interval")):
+        return column
+    import narwhals as nw
+
+    names = list(map(str, categories))
+    return nw.from_native(series.cat.rename_categories(names), series_only=True)
 
 
 def _open_json_lines(path: Path) -> TableSource:
