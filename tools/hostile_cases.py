@@ -1508,3 +1508,147 @@ TEXT = [
 ]
 
 CASES += [*LABELS, *TEXT]
+
+
+TUNE = f"akgnn tune --dataset {CSBM} --set epochs=2 --out t --trials 1"
+
+
+def _history(change: str) -> Make:
+    """Change the history of a run, in a record that says what it should."""
+
+    def make(folder: Path) -> None:
+        file = folder / "run" / "run.json"
+        content = json.loads(file.read_text())
+        content["format"] = "akgnn-run-1"
+        exec(change, {"h": content["history"]})
+        file.write_text(json.dumps(content))
+
+    return make
+
+
+KINDS = [
+    *(
+        case(
+            f"kinds: {what}",
+            _api(f"import akgnn, pandas as pd, numpy as np, torch; {code}"),
+            status=status,
+            lines=2,
+        )
+        for what, code, status in (
+            ("train of a number", "akgnn.train(3)", 2),
+            ("train of a path", "from pathlib import Path; akgnn.train(Path('cora'))", 2),
+            ("train of a folder", "from pathlib import Path; akgnn.train(Path('.'))", 2),
+            ("train of a frame", "akgnn.train(pd.DataFrame())", 2),
+            ("train of a label alone", "akgnn.train('cora', label='y')", 2),
+            (
+                "default device meta",
+                f"torch.set_default_device('meta'); akgnn.train('{CSBM}', settings={{'epochs': 2}})",
+                2,
+            ),
+            (
+                "default device meta, load",
+                "torch.set_default_device('meta'); akgnn.load_run('run').model",
+                2,
+            ),
+            (
+                "default device meta, estimator",
+                "torch.set_default_device('meta'); akgnn.AKGNNClassifier(epochs=2).fit(np.eye(20), [0, 1] * 10)",
+                2,
+            ),
+            (
+                "default dtype float64",
+                f"torch.set_default_dtype(torch.float64); akgnn.train('{CSBM}', settings={{'epochs': 2}})",
+                2,
+            ),
+            (
+                "intervals",
+                "akgnn.load_tables(pd.DataFrame({'id': range(20), 'label': ['a', 'b'] * 10, 'bin': pd.cut(np.arange(20), 3)}), pd.DataFrame({'s': [0], 't': [1]}))",
+                0,
+            ),
+            (
+                "big-endian edges",
+                "np.save('e.npy', np.array([[0, 1], [1, 2]], '>i8')); akgnn.load_tables(pd.DataFrame({'id': range(20), 'label': ['a', 'b'] * 10, 'x': range(20)}), 'e.npy')",
+                0,
+            ),
+        )
+    ),
+    *(
+        case(f"kinds: history {what}", "akgnn report run --out r.html", _history(change))
+        for what, change in {
+            "of a short column": "h['val_loss'].pop()",
+            "of a short row": "h['neighbour_share'][0].pop()",
+            "of one epoch less": "[column.pop() for column in h.values() if column]",
+            "of strange restarts": "h['start'] = [10**9] * len(h['val_loss'])",
+        }.items()
+    ),
+    *(
+        case(
+            f"kinds: study {what}",
+            f"{TUNE} && python -c \"import sqlite3; c = sqlite3.connect('t/study.db'); c.executescript('{sql}')\" && {TUNE} --trials 2",
+            leaves=("t",),
+            says="study.db",
+        )
+        for what, sql in {
+            "of another release": "update alembic_version set version_num=9",
+            "without results": "delete from trial_user_attributes",
+            "without its search": "delete from study_user_attributes",
+            "without values": "delete from trial_params",
+            "without a direction": "delete from study_directions",
+            "without trials": "drop table trials",
+        }.items()
+    ),
+]
+
+
+def _without_size(folder: Path) -> None:
+    file = folder / "run" / "run.json"
+    content = json.loads(file.read_text())
+    content["format"] = "akgnn-run-1"
+    del content["weights"]["bytes"]
+    file.write_text(json.dumps(content))
+
+
+SIZE = [
+    case("size: weights of 60 GB", "truncate -s 60G run/weights.safetensors && akgnn predict run"),
+    case(
+        "size: weights of 60 GB, no size recorded",
+        "truncate -s 60G run/weights.safetensors && akgnn predict run",
+        _without_size,
+    ),
+    case(
+        "size: weights of nothing but zeros",
+        "rm run/weights.safetensors && truncate -s 60G run/weights.safetensors && akgnn report run",
+    ),
+    case("size: run.json of 60 GB", "truncate -s 60G run/run.json && akgnn inspect run"),
+    case("size: run.json of 200 MB", "truncate -s 200M run/run.json && akgnn inspect run"),
+    case(
+        "size: state of 60 GB",
+        "truncate -s 60G state/state-*.safetensors && akgnn train --out state --resume",
+    ),
+    case(
+        "size: settings of 60 GB",
+        "truncate -s 60G settings.toml && akgnn train --config settings.toml",
+    ),
+]
+
+SIGTERM = [
+    case(
+        f"sigterm: {what} after {seconds} s",
+        f"timeout -s {name} {seconds} akgnn {words}; s=$?; test $s = 124 && s=1; ls -A | grep -q '^.tmp-' && s=3; exit $s",
+        status={0, 1},
+        # At the very end, what was asked for is there and Python is about to leave.
+        leaves=("t", "parts", "p.csv", "e.pt2", "r.html"),
+        is_silent=True,
+    )
+    for what, words in {
+        "predict": "predict run --out p.csv",
+        "export": "export run --out e.pt2",
+        "report": "report run --out r.html",
+        "partition": f"partition --dataset {CSBM} --parts 2 --out parts",
+        "tune": f"tune --dataset {CSBM} --trials 9 --out t",
+        "train": "train --nodes nodes.csv --edges edges.csv --set epochs=5000 --set patience=5000",
+    }.items()
+    for name, seconds in (("TERM", 3), ("HUP", 5))
+]
+
+CASES += [*KINDS, *SIZE, *SIGTERM]

@@ -24,6 +24,7 @@ from akgnn.cli.plan import plan
 from akgnn.cli.predict import predict
 from akgnn.cli.report import report
 from akgnn.cli.reproduce import reproduce
+from akgnn.cli.signals import ended_like_ctrl_c
 from akgnn.cli.terminal import complain, give_up, prepare_streams
 from akgnn.cli.train import train
 from akgnn.cli.tune import tune
@@ -101,13 +102,24 @@ def _root(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; gives the exit status: 0, 1 (failed) or 2 (wrong use)."""
+    """Run the command line; gives the exit status: 0, 1 (failed) or 2 (wrong use).
+
+    Ctrl-C, SIGTERM and SIGHUP end a command with a line and status 1.
+    """
+    try:
+        with ended_like_ctrl_c():
+            return _run(sys.argv[1:] if arguments is None else arguments)
+    except (KeyboardInterrupt, typer.Abort):
+        complain("stopped.")
+        return 1
+
+
+def _run(given: Sequence[str]) -> int:
     spin_briefly()
     errors_only()
     if not prepare_streams():
         complain("Standard output is closed; send it to a file, or to /dev/null.", "red")
         return 2
-    given = sys.argv[1:] if arguments is None else arguments
     try:
         with warnings.catch_warnings():
             # Commands say it in a line of their own.
@@ -129,9 +141,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command = next((word for word in given if not word.startswith("-")), "")
         complain(in_flags(str(error), flags_of_commands(), command), "red")
         return 1 if isinstance(error, _FAILURES) else 2
-    except (KeyboardInterrupt, typer.Abort):
-        complain("stopped.")
-        return 1
     except BrokenPipeError:
         # The reader of a pipe, such as `head`, has had enough.
         give_up(sys.stdout)

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
+from akgnn.cli.signals import ENDING
 from akgnn.cli.terminal import complain
 from akgnn.errors import InterruptedRunError
 from akgnn.training.callbacks import Callback, Epoch
@@ -286,7 +287,7 @@ def interrupted(error: InterruptedRunError, out: Path | None, how: str) -> Inter
 
 
 class StopRequests(Callback):
-    """Inside, the first SIGINT or SIGTERM is only noted; a callback, which then stops training.
+    """Inside, the first SIGINT, SIGTERM or SIGHUP is noted; a callback, which then stops training.
 
     A second one ends the program as usual.
 
@@ -299,9 +300,10 @@ class StopRequests(Callback):
         self._came = False
         self._file = None if file is None else Path(file)
         self._starter = starter
-        self._before = {
-            number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)
-        }
+        self._before = {number: signal.getsignal(number) for number in ENDING}
+        if signal.getsignal(ENDING[-1]) is signal.SIG_IGN:
+            # As `nohup` wants it.
+            del self._before[ENDING[-1]]
 
     def should_stop(self) -> bool:
         """Whether a signal came, the file is there, or who started this process is not."""

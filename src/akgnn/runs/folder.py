@@ -22,7 +22,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from akgnn.codec import from_json, reading
+from akgnn.codec import MISFITS, from_json, reading
 from akgnn.errors import CheckpointError, RunFolderError
 from akgnn.files import (
     as_path,
@@ -46,6 +46,8 @@ EPOCHS_FILE = "epochs.jsonl"
 FINAL_WEIGHTS = "weights.safetensors"
 FORMAT = "akgnn-run-3"
 # Records of the first format have no SHA-256 of their own.
+# As the library itself has it.
+_LONGEST_HEADER = 100_000_000
 _FORMATS = ("akgnn-run-1", "akgnn-run-2", FORMAT)
 
 
@@ -142,7 +144,8 @@ class RunFolder:
             # On the CPU and in one piece each: what safetensors asks for.
             blob = save_tensors({name: t.cpu().contiguous() for name, t in weights.items()})
             write_file(self.path / file, blob)
-            entry = {"file": file, "sha256": hashlib.sha256(blob).hexdigest()}
+            digest = hashlib.sha256(blob).hexdigest()
+            entry = {"file": file, "bytes": len(blob), "sha256": digest}
         # As it will be read, with lists for tuples and null for NaN.
         record = parse_json(json_text({"format": FORMAT, **content, "weights": entry}))
         text = json_text({**record, "sha256": _sha256(record)}, indent=1)
@@ -168,7 +171,8 @@ class RunFolder:
             raise CheckpointError(f"The run in {self.path} has no weights yet.")
         with reading(self.path):
             sha256 = from_json(str, entry["sha256"], "sha256")
-        return read_tensors(self.path / self._weights_file(content), sha256)
+            size = from_json(int, entry["bytes"], "bytes") if "bytes" in entry else None
+        return read_tensors(self.path / self._weights_file(content), sha256, size)
 
     def _weights_file(self, content: Mapping[str, Any]) -> str:
         """The name of the file with the tensors that belong to this content."""
@@ -215,20 +219,39 @@ class RunFolder:
             raise RunFolderError(f"Cannot write {file}: {error.strerror or error}.") from error
 
 
-def read_tensors(file: Path, sha256: str) -> Weights:
-    """The tensors of a safetensors file that must have this SHA-256.
+def read_tensors(file: Path, sha256: str, num_bytes: int | None = None) -> Weights:
+    """The tensors of a safetensors file that must have this SHA-256, and this size if it is known.
 
     Raises:
         CheckpointError: It is another file, or none.
     """
     # First bit by bit: another file may be larger than memory.
-    if file_sha256(file) != sha256:
+    size = _size_in_header(file) if num_bytes is None else num_bytes
+    if file_sha256(file, size) != sha256:
         raise CheckpointError(f"{file} is damaged: it is not the file that {RUN_FILE} names.")
     blob = read_file(file)
     try:
         return dict(load_tensors(blob))
     except SafetensorError as error:
         raise CheckpointError(f"{file} is not a safetensors file: {error}.") from error
+
+
+def _size_in_header(file: Path) -> int | None:
+    """The size that a safetensors file says it has; None where there is no file.
+
+    Raises:
+        CheckpointError: It does not begin as such a file does.
+    """
+    if not file.is_file():
+        return None
+    try:
+        with file.open("rb") as stream:
+            length = int.from_bytes(stream.read(8), "little")
+            header = parse_json(stream.read(min(length, _LONGEST_HEADER)))
+        header.pop("__metadata__", None)
+        return 8 + length + max((each["data_offsets"][1] for each in header.values()), default=0)
+    except (OSError, *MISFITS) as error:
+        raise CheckpointError(f"{file} is damaged: it is not a safetensors file.") from error
 
 
 def check_fit(kind: str, tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:

@@ -181,7 +181,7 @@ def _with_plain_categories(column: Any) -> Any:
         series = series.astype("category")
     categories = getattr(getattr(series, "cat", None), "categories", None)
     kind = str(getattr(categories, "dtype", ""))
-    if not (kind == "object" or kind.startswith("interval")):
+    if categories is None or not (kind == "object" or kind.startswith("interval")):
         return column
     import narwhals as nw
 
