@@ -384,3 +384,10 @@ def test_a_huge_graph_is_shown_without_counting(monkeypatch):
     graph = Graph.from_edge_index(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
     assert "4, unweighted" in graph._repr_html_()
     assert "is_symmetric" not in vars(graph)
+
+
+def test_weights_that_add_up_beyond_all_numbers_are_told():
+    ends = torch.tensor([[0, 1, 2], [1, 0, 1]])
+    graph = Graph.from_edge_index(ends, torch.full((3,), 3e38))
+    with pytest.raises(GraphError, match="add up to inf; divide all weights by their mean"):
+        _ = graph.mean_degree

@@ -8,6 +8,7 @@ from akgnn.settings import (
     Settings,
     count,
     meanings,
+    needs,
     non_negative,
     positive,
     rate,
@@ -175,3 +176,40 @@ def test_settings_are_taken_from_the_names_of_a_call():
 def test_an_integer_of_very_many_digits_is_told():
     with pytest.raises(SettingsError, match=r"epochs must be .*, got an integer of very many"):
         TrainSettings(epochs=10**5000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Formed(Settings):
+    """Settings of which some belong to one form."""
+
+    form: Literal["plain", "deep", "wide"] = "plain"
+    rate: float = needs(rate(0.5), form=("plain", "wide"))
+    norm: str = needs("none", form=("deep",))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"norm": "batch"}, "norm='batch' needs form='deep', and has no effect here.*rate"),
+        ({"form": "deep", "rate": 0.1}, "rate=0.1 needs form='plain' or 'wide'"),
+        ({"form": "deep", "rate": 0.5}, "rate=0.5 needs form='plain' or 'wide'"),
+        ({"norm": "none"}, "norm='none' needs form='deep'"),
+        ({"form": "dep", "norm": "batch"}, "Did you mean 'deep'"),
+    ],
+)
+def test_a_named_setting_without_effect_is_refused(values, message):
+    with pytest.raises(SettingsError, match=message):
+        Formed().updated(values)
+
+
+def test_what_nobody_named_falls_away_where_it_has_no_effect():
+    deep = Formed(form="deep", norm="batch")
+    assert deep.updated({"form": "plain"}) == Formed()
+    assert deep.updated({"form": "plain", "norm": "none", "rate": 0.1}) == Formed(rate=0.1)
+    assert "rate" not in deep.in_effect()
+
+
+def test_a_record_may_name_what_has_no_effect():
+    kept = {"form": "deep", "rate": 0.9, "norm": "batch"}
+    assert Formed().restored(kept) == Formed(form="deep", norm="batch")
+    assert Formed().restored(Formed().to_dict()) == Formed()

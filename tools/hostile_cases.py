@@ -144,7 +144,7 @@ def tensors(change: str, run: str = "run") -> Make:
         f"{change}\n"
         "blob = save(t)\n"
         "file.write_bytes(blob)\n"
-        "content['weights']['sha256'] = hashlib.sha256(blob).hexdigest()\n"
+        "content['weights'].update(sha256=hashlib.sha256(blob).hexdigest(), bytes=len(blob))\n"
         "from akgnn.runs.folder import sealed\n"
         "(folder / 'run.json').write_bytes(sealed(content))\n"
     )
@@ -1597,3 +1597,289 @@ PROCESSES: list[Case] = [
 ]  # fmt: skip
 
 CASES = [*ASKED, *MORE, *CHANGED, *NOT_FINITE, *PROCESSES]
+
+
+SETTINGS = [
+    *(
+        case(f"settings: {what}", f"akgnn train --dataset {CSBM} {options}", says=says)
+        for what, options, says in (
+            ("of another order", "--set order=blocks --set transform_dropout=0.9", "needs order="),
+            ("of hops", "--set order=hops --set transform_dropout=0.6", "needs order="),
+            ("of a preset", "--preset deep --set transform_dropout=0.9", "Choose from"),
+            ("at its default", "--set norm=none", "needs order="),
+            ("of blocks", "--model gcn --set norm=batch", "needs form="),
+            ("of the published form", "--model gat --preset tuned --set output_heads=2", "form="),
+            ("without a bias", "--model gcn --preset tuned --set bias=false", "needs form="),
+            ("of an adversary", "--model vbat --set steps=3", "needs adversary="),
+            ("of no kernel", "--model gcn --set phi_learning_rate=0.1", "has no kernel"),
+            ("of a fixed kernel", "--set learn_lambda=false --set phi_warm_up=3", "no effect"),
+            ("of one start", "--set kernel_start=3 --set same_starts=true", "no effect"),
+        )
+    ),
+    case(
+        "settings: of a file", CONFIG, _toml("[model]\norder = 'hops'\ntransform_dropout = 0.9\n")
+    ),
+    case(
+        "settings: of a search",
+        f"akgnn tune --dataset {CSBM} --trials 1 --set order=blocks --set transform_dropout=0.9 --out t",
+        says="needs order=",
+    ),
+    case(
+        "settings: of the API",
+        _api(
+            f"import akgnn; akgnn.train('{CSBM}', settings={{'order': 'hops', 'transform_dropout': .9}})"
+        ),
+        says="needs order=",
+    ),
+    case(
+        "settings: that leave presets out",
+        f"{OPEN} --set transform_dropout=0.3",
+        status=0,
+        says="do not fit: mixed-columns-deep",
+    ),
+]
+
+CASES += SETTINGS
+
+
+def _labels(*labels: str) -> Make:
+    """Labels of the rows, again and again."""
+
+    def change(lines: list[str]) -> list[str]:
+        rows = [line.split(",") for line in lines[1:]]
+        column = lines[0].split(",").index("label")
+        for number, row in enumerate(rows):
+            row[column] = labels[number % len(labels)]
+        return [lines[0], *(",".join(row) for row in rows)]
+
+    return nodes(change)
+
+
+LABELS = [
+    *(
+        case(
+            f"labels: {what}",
+            f"{OPEN} --preset any-graph",
+            _labels(*labels),
+            status=0,
+            says="look alike",
+        )
+        for what, labels in {
+            "with spaces": ("a", " a", "b", "b "),
+            "with no-break spaces": ("new york", "new\u00a0york", "b"),
+            "true in three ways": ("true", "True", "false", "FALSE"),
+            "numbers in three ways": ("1", "1.0", "01", "2"),
+            "composed and decomposed": ("caf\u00e9", "cafe\u0301", "b"),
+            "with zero-width spaces": ("a", "a\u200b", "b"),
+            "of another width": ("A", "\uff21", "b"),
+        }.items()
+    ),
+    case(
+        "labels: of the API",
+        _api(
+            "import akgnn, pandas as pd; "
+            "akgnn.load_tables(pd.DataFrame({'id': range(20), 'label': ['a', ' a'] * 10}), "
+            "pd.DataFrame({'source': [0], 'target': [1]}))"
+        ),
+        status=0,
+        says="look alike",
+        lines=2,
+    ),
+    case(
+        "labels: an id that looks like a node",
+        f"{OPEN} --preset any-graph",
+        text("edges.csv", "source,target\n n1,n2\n"),
+        says="ids that are not in",
+    ),
+]
+
+TEXT = [
+    *(
+        case(
+            f"text: a label {what}",
+            f"{OPEN} --preset any-graph --out fresh && akgnn predict fresh --out p.csv && akgnn report fresh --out r.html && grep -qF '{label}' p.csv",
+            _labels(label, "b"),
+            status=0,
+            leaves=("fresh", "p.csv", "r.html"),
+            lines=5,
+        )
+        for what, label in {
+            "in Persian": "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+            "of joined emoji": "\U0001f469\u200d\U0001f4bb",
+            "with a no-break space": "new\u00a0york",
+            "with a wide space": "\u6771\u4eac\u3000\u90fd",
+            "that is a formula": "=1+1",
+        }.items()
+    ),
+    *(
+        case(
+            f"text: a label with {what}", f"{OPEN} --preset any-graph", _labels(f"a{letter}b", "c")
+        )
+        for what, letter in {
+            "an override": "\u202e",
+            "an isolate": "\u2066",
+            "a line separator": "\u2028",
+            "a bell": "\x07",
+            "a C1 control": "\x9b",
+            "no character": "\ufffe",
+        }.items()
+    ),
+    case(
+        "text: a weight beyond float32",
+        f"{OPEN} --weight weight",
+        cell(3, 2, "3.4e38", "edges.csv"),
+        says="edges.csv, line 4, column 'weight'",
+    ),
+    case(
+        "text: an infinite weight",
+        f"{OPEN} --weight weight",
+        cell(3, 2, "inf", "edges.csv"),
+        says="edges.csv, line 4, column 'weight'",
+    ),
+    case("text: a negative id", "akgnn explain run -5", says="explain RUN -- -5"),
+    case("text: a negative id after --", "akgnn explain run -- -5", says="-5"),
+]
+
+CASES += [*LABELS, *TEXT]
+
+
+TUNE = f"akgnn tune --dataset {CSBM} --set epochs=2 --out t --trials 1"
+
+
+def _history(change: str) -> Make:
+    """Change the history of a run, in a record that says what it should."""
+
+    def make(folder: Path) -> None:
+        file = folder / "run" / "run.json"
+        content = json.loads(file.read_text())
+        exec(change, {"h": content["history"]})
+        from akgnn.runs.folder import sealed
+
+        file.write_bytes(sealed(content))
+
+    return make
+
+
+KINDS = [
+    *(
+        case(
+            f"kinds: {what}",
+            _api(f"import akgnn, pandas as pd, numpy as np, torch; {code}"),
+            status=status,
+            lines=2,
+        )
+        for what, code, status in (
+            ("train of a number", "akgnn.train(3)", 2),
+            ("train of a path", "from pathlib import Path; akgnn.train(Path('cora'))", 2),
+            ("train of a folder", "from pathlib import Path; akgnn.train(Path('.'))", 2),
+            ("train of a frame", "akgnn.train(pd.DataFrame())", 2),
+            ("train of a label alone", "akgnn.train('cora', label='y')", 2),
+            (
+                "default device meta",
+                f"torch.set_default_device('meta'); akgnn.train('{CSBM}', settings={{'epochs': 2}})",
+                2,
+            ),
+            (
+                "default device meta, load",
+                "torch.set_default_device('meta'); akgnn.load_run('run').model",
+                2,
+            ),
+            (
+                "default device meta, estimator",
+                "torch.set_default_device('meta'); akgnn.AKGNNClassifier(epochs=2).fit(np.eye(20), [0, 1] * 10)",
+                2,
+            ),
+            (
+                "default dtype float64",
+                f"torch.set_default_dtype(torch.float64); akgnn.train('{CSBM}', settings={{'epochs': 2}})",
+                2,
+            ),
+            (
+                "intervals",
+                "akgnn.load_tables(pd.DataFrame({'id': range(20), 'label': ['a', 'b'] * 10, 'bin': pd.cut(np.arange(20), 3)}), pd.DataFrame({'s': [0], 't': [1]}))",
+                0,
+            ),
+            (
+                "big-endian edges",
+                "np.save('e.npy', np.array([[0, 1], [1, 2]], '>i8')); akgnn.load_tables(pd.DataFrame({'id': range(20), 'label': ['a', 'b'] * 10, 'x': range(20)}), 'e.npy')",
+                0,
+            ),
+        )
+    ),
+    *(
+        case(f"kinds: history {what}", "akgnn report run --out r.html", _history(change))
+        for what, change in {
+            "of a short column": "h['val_loss'].pop()",
+            "of a short row": "h['neighbour_share'][0].pop()",
+            "of one epoch less": "[column.pop() for column in h.values() if column]",
+            "of strange restarts": "h['start'] = [10**9] * len(h['val_loss'])",
+        }.items()
+    ),
+    *(
+        case(
+            f"kinds: study {what}",
+            f"{TUNE} && python -c \"import sqlite3; c = sqlite3.connect('t/study.db'); c.executescript('{sql}')\" && {TUNE} --trials 2",
+            leaves=("t",),
+            says="study.db",
+        )
+        for what, sql in {
+            "of another release": "update alembic_version set version_num=9",
+            "without results": "delete from trial_user_attributes",
+            "without its search": "delete from study_user_attributes",
+            "without values": "delete from trial_params",
+            "without a direction": "delete from study_directions",
+            "without trials": "drop table trials",
+        }.items()
+    ),
+]
+
+
+SIZE = [
+    case("size: weights of 60 GB", "truncate -s 60G run/weights.safetensors && akgnn predict run"),
+    case(
+        "size: weights of 60 GB, no size recorded",
+        "truncate -s 60G run/weights.safetensors && akgnn predict run",
+        record("weights", value={"file": "weights.safetensors", "sha256": "0" * 64}),
+    ),
+    case(
+        "size: weights of a size below 0",
+        "akgnn predict run",
+        record("weights", "bytes", value=-1),
+    ),
+    case(
+        "size: weights of nothing but zeros",
+        "rm run/weights.safetensors && truncate -s 60G run/weights.safetensors && akgnn report run",
+    ),
+    case("size: run.json of 60 GB", "truncate -s 60G run/run.json && akgnn inspect run"),
+    case("size: run.json of 200 MB", "truncate -s 200M run/run.json && akgnn inspect run"),
+    case(
+        "size: state of 60 GB",
+        "truncate -s 60G state/state-*.safetensors && akgnn train --out state --resume",
+    ),
+    case(
+        "size: settings of 60 GB",
+        "truncate -s 60G settings.toml && akgnn train --config settings.toml",
+    ),
+]
+
+SIGTERM = [
+    case(
+        f"sigterm: {what} after {seconds} s",
+        f"timeout -s {name} {seconds} akgnn {words}; s=$?; test $s = 124 && s=1; ls -A | grep -q '^.tmp-' && s=3; exit $s",
+        status={0, 1},
+        # At the very end, what was asked for is there and Python is about to leave.
+        leaves=("t", "parts", "p.csv", "e.pt2", "r.html"),
+        is_silent=True,
+    )
+    for what, words in {
+        "predict": "predict run --out p.csv",
+        "export": "export run --out e.pt2",
+        "report": "report run --out r.html",
+        "partition": f"partition --dataset {CSBM} --parts 2 --out parts",
+        "tune": f"tune --dataset {CSBM} --trials 9 --out t",
+        "train": "train --nodes nodes.csv --edges edges.csv --set epochs=5000 --set patience=5000",
+    }.items()
+    for name, seconds in (("TERM", 3), ("HUP", 5))
+]
+
+CASES += [*KINDS, *SIZE, *SIGTERM]

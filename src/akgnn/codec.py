@@ -13,6 +13,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from akgnn.errors import AkgnnError, CheckpointError, UnknownNameError
+from akgnn.text import is_printable
 
 Kind = TypeVar("Kind")
 
@@ -171,7 +172,7 @@ def integer(value: Any, where: str = "it") -> int:
 
 def printable_text(value: Any, where: str = "it") -> str:
     """Text that can be shown on a terminal without harm."""
-    if not isinstance(value, str) or not value.isprintable():
+    if not isinstance(value, str) or not is_printable(value):
         raise ValueError(f"{where}: {_short(value)} is not printable text")
     return value
 

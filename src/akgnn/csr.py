@@ -311,6 +311,8 @@ def check_tensor(name: str, value: object) -> None:
     if not isinstance(value, Tensor):
         kind = type(value).__name__
         raise GraphError(f"{name} must be a torch tensor, got {kind}; torch.as_tensor converts it.")
+    if value.is_meta:
+        raise GraphError(f"{name} lies on the device meta, so it holds no numbers.")
 
 
 def check_integers(name: str, indices: Tensor) -> None:

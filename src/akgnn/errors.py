@@ -23,6 +23,10 @@ class SettingsError(AkgnnError, ValueError):
     """A setting outside its range or of the wrong type."""
 
 
+class NoEffectError(SettingsError):
+    """A setting that has no effect with the others."""
+
+
 class UnknownNameError(AkgnnError, LookupError):
     """A name that is not in a list of choices.
 
@@ -83,6 +87,18 @@ class InterruptedRunError(AkgnnError, RuntimeError):
 
 class AloneWarning(UserWarning):
     """New nodes that came without edges, so that a model has their columns alone to go by."""
+
+
+class LeftOutWarning(UserWarning):
+    """Presets that validation does not compare, because a setting that was named does not fit."""
+
+    def __init__(self, left_out: Iterable[str]) -> None:
+        names = ", ".join(left_out)
+        super().__init__(f"Not compared, as the settings that you named do not fit: {names}.")
+
+
+class LookAlikeWarning(UserWarning):
+    """Labels or categories that look alike, but count as different."""
 
 
 def suggest(name: str, choices: Iterable[str]) -> str:

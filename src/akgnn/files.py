@@ -27,7 +27,7 @@ _OURS = re.compile(rf"{re.escape(_TEMPORARY)}{_MACHINE}-(\d{{1,10}})-\d+(\..*)?"
 _NUMBERS = count()
 _LONGEST_ENDING = 16
 # Larger than any record, so beyond it lies a slip: another kind of file.
-_MOST_JSON_BYTES = 2**30
+_MOST_JSON_BYTES = 2**28
 
 
 def as_path(what: str, path: object) -> Path:
@@ -113,10 +113,10 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
     scratch = parent / f"{_TEMPORARY}{_MACHINE}-{os.getpid()}-{next(_NUMBERS)}"
     remove_left_over(parent)
     try:
-        scratch.mkdir()
-    except OSError as error:
-        raise RunFolderError(f"Cannot write in {parent}: {error.strerror or error}.") from error
-    try:
+        try:
+            scratch.mkdir()
+        except OSError as error:
+            raise RunFolderError(f"Cannot write in {parent}: {error.strerror or error}.") from error
         yield scratch
     finally:
         with suppress(OSError):
@@ -303,13 +303,22 @@ def read_file(
         return stream.read()
 
 
-def file_sha256(file: Path) -> str:
+def file_sha256(file: Path, num_bytes: int | None = None) -> str:
     """The SHA-256 of a file, which need not fit into memory.
 
+    Args:
+        file: What to read.
+        num_bytes: The size it must have, which is compared first; None if it is not known.
+
     Raises:
-        CheckpointError: It is no file, or cannot be read.
+        CheckpointError: It is no file, has another size, or cannot be read.
     """
     with _opened(file, CheckpointError) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if num_bytes is not None and size != num_bytes:
+            raise CheckpointError(
+                f"{file} is damaged: it has {size:,} bytes, but {num_bytes:,} were written."
+            )
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

@@ -5,12 +5,13 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import Field, asdict, dataclass, field, fields
 from types import NoneType, UnionType
 from typing import Any, Literal, Self, TypeVar, get_args, get_origin
 
 from akgnn.codec import hints_of
-from akgnn.errors import SettingsError, UnknownNameError, did_you_mean
+from akgnn.errors import NoEffectError, SettingsError, UnknownNameError, did_you_mean, suggest
+from akgnn.text import is_printable
 
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
@@ -71,17 +72,34 @@ def non_negative(default: float | None) -> Any:
     return field(default=default, metadata={"low": 0, "high": _LARGEST, "says": "from 0 to 1e38"})
 
 
+def needs(made: Any, **others: tuple[Any, ...]) -> Any:
+    """A field that has an effect only where other fields have one of these values.
+
+    Args:
+        made: A field, such as `rate(0.5)`, or its default.
+        others: The values that another field must have, by its name.
+    """
+    made = made if isinstance(made, Field) else field(default=made)
+    return field(default=made.default, metadata={**made.metadata, "needs": others})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Base of all settings: every field is checked against its annotation and its range."""
+    """Base of all settings: every field is checked against its annotation and its range.
+
+    A value other than the default is an error where it would have no effect; see `needs`.
+    """
 
     def __post_init__(self) -> None:
         hints = hints_of(type(self))
         for item in fields(self):
             value = _checked(item.name, getattr(self, item.name), hints[item.name])
-            if value is not None and item.metadata:
+            if value is not None and "says" in item.metadata:
                 _check_bounds(item.name, value, item.metadata)
             object.__setattr__(self, item.name, value)
+        for item in fields(self):
+            if getattr(self, item.name) != item.default:
+                self._check_effect(item)
 
     @classmethod
     def names(cls) -> list[str]:
@@ -99,16 +117,71 @@ class Settings:
         return cls(**{name: values[name] for name in cls.names() if name in values})
 
     def updated(self, values: Mapping[str, Any]) -> Self:
-        """A copy with other values, given as such or as text."""
+        """A copy with other values, given as such or as text.
+
+        What has no effect with them goes back to its default, unless it is among them.
+
+        Raises:
+            SettingsError: A value does not fit, or would have no effect.
+            UnknownNameError: There is no such setting.
+        """
+        parsed = self._parsed(values)
+        made = self._settled(parsed, keeps=set(parsed))
+        for item in fields(made):
+            if item.name in parsed and getattr(self, item.name) == item.default:
+                made._check_effect(item)
+        return made
+
+    def restored(self, values: Mapping[str, Any]) -> Self:
+        """A copy with the values of a record, which has those without effect as well."""
+        return self._settled(self._parsed(values), keeps=set())
+
+    def in_effect(self) -> dict[str, Any]:
+        """The fields by name, without those that have no effect with the others."""
+        return {
+            item.name: getattr(self, item.name) for item in fields(self) if not self._unmet(item)
+        }
+
+    @classmethod
+    def choosers(cls) -> set[str]:
+        """The fields that decide which others have an effect."""
+        return {name for item in fields(cls) for name in item.metadata.get("needs", ())}
+
+    def _parsed(self, values: Mapping[str, Any]) -> dict[str, Any]:
         for name in values:
             if name not in self.names():
                 raise UnknownNameError("setting", name, self.names())
         hints = hints_of(type(self))
-        parsed = {
-            name: _parsed(name, value, hints[name]) if isinstance(value, str) else value
+        return {
+            name: _checked(
+                name,
+                _parsed(name, value, hints[name]) if isinstance(value, str) else value,
+                hints[name],
+            )
             for name, value in values.items()
         }
-        return replace(self, **parsed)
+
+    def _settled(self, values: Mapping[str, Any], keeps: set[str]) -> Self:
+        """A copy with other values, and defaults for what has no effect and is not to be kept."""
+        merged = {name: getattr(self, name) for name in self.names()} | dict(values)
+        # What goes back to its default may be what others need.
+        for _ in fields(self):
+            for item in fields(self):
+                if item.name not in keeps and _unmet(item, merged):
+                    merged[item.name] = item.default
+        return type(self)(**merged)
+
+    def _unmet(self, item: "Field[Any]") -> str:
+        return _unmet(item, {name: getattr(self, name) for name in self.names()})
+
+    def _check_effect(self, item: "Field[Any]") -> None:
+        """Refuse a field that has no effect with the others."""
+        unmet = self._unmet(item)
+        if unmet:
+            raise NoEffectError(
+                f"{item.name}={getattr(self, item.name)!r} needs {unmet}, and has no effect here. "
+                + suggest(item.name, self.in_effect())
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """The fields by name."""
@@ -143,6 +216,14 @@ def takes(settings: type[Settings]) -> Callable[[Model], Model]:
     return documented
 
 
+def _unmet(item: "Field[Any]", values: Mapping[str, Any]) -> str:
+    """What a field needs and these values do not have, in words; empty where it has an effect."""
+    for name, wanted in item.metadata.get("needs", {}).items():
+        if values[name] not in wanted:
+            return f"{name}={' or '.join(map(repr, wanted))}"
+    return ""
+
+
 def _options(hint: Any) -> tuple[Any, ...]:
     """The types that an annotation allows."""
     return get_args(hint) if get_origin(hint) is UnionType else (hint,)
@@ -156,7 +237,7 @@ def _checked(name: str, value: Any, hint: Any) -> Any:
                 return value
         elif option is float and type(value) in (int, float) and abs(value) <= _LARGEST:
             return float(value)
-        elif option is str and isinstance(value, str) and not value.isprintable():
+        elif option is str and isinstance(value, str) and not is_printable(value):
             raise SettingsError(f"{name} holds characters that cannot be printed: {value!r}.")
         elif option == _TEXTS and isinstance(value, list | tuple):
             return tuple(_checked(name, text, str) for text in value)

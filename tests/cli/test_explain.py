@@ -234,3 +234,11 @@ def test_a_folder_of_several_seeds_names_one(tmp_path, capsys):
     (tmp_path / "seed-3").mkdir()
     (tmp_path / "seed-3" / "run.json").write_text("{}")
     assert "seed-3" in refused([tmp_path, 3], capsys)
+
+
+@pytest.mark.parametrize("word", ["-5", "-x5"])
+def test_an_id_that_begins_with_a_minus_goes_behind_two(word, capsys):
+    assert main(["explain", "run", word]) == 2
+    assert f"write it after --: akgnn explain RUN -- {word}" in capsys.readouterr().err
+    assert main(["explain", "run", "--tup", "5"]) == 2
+    assert "after --" not in capsys.readouterr().err

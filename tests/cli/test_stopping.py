@@ -19,7 +19,7 @@ def usual_handlers():
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_is_noted_and_not_obeyed_at_once(number):
     before = signal.getsignal(number)
     with StopRequests() as stops:

@@ -131,7 +131,7 @@ def test_resuming_several_seeds_needs_no_other_option(tmp_path, capsys):
         (["--set", "stop_on=roc_auc"], "needs two classes, but the data have 7"),
         (["--set", "stop_on=rocauc"], "Did you mean 'roc_auc'?"),
         (["--set", "keep=0.5"], "Unknown setting 'keep'"),
-        (["--set", "batch_norm=true"], "batch_norm needs order='propagate-first'"),
+        (["--set", "batch_norm=true"], "batch_norm=True needs order='propagate-first'"),
         (["--set", "num_layers"], "Write --set NAME=VALUE"),
         (["--set", "layer_dropout=1.5"], "layer_dropout must be at least 0 and below 1"),
         (["--split", "70/20/20"], "add up to at most 1"),

@@ -138,6 +138,8 @@ def test_sets_in_the_folder_are_the_split_unless_another_is_named(folder: Path):
         ("weight", np.ones(3), "one weight for each of the 120 edges"),
         ("weight", np.full(120, -1.0), "the weight of edge 0 is -1"),
         ("weight", np.full(120, np.nan), "the weight of edge 0 is nan"),
+        ("weight", np.full(120, 3.4e38), "the weight of edge 0 is 3.4e"),
+        ("weight", np.full(120, 1e-40), "it must be 0, or a number from 1e-30"),
     ],
 )
 def test_wrong_arrays_are_named_in_one_line(folder: Path, name: str, array: Any, message: str):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from akgnn.errors import SettingsError
+from akgnn.errors import LeftOutWarning, SettingsError
 from akgnn.estimator import classifier as module
 from akgnn.estimator.classifier import AKGNNClassifier
 from akgnn.runs.plan import FOR_ANY_GRAPH
@@ -54,3 +54,15 @@ def test_what_no_preset_can_have_is_refused(table, graph):
     x, y = table
     with pytest.raises(SettingsError, match="num_layers must be"):
         AKGNNClassifier(num_layers=0).fit(x, y, graph=graph)
+
+
+def test_presets_that_a_named_setting_does_not_fit_are_told(table, graph):
+    x, y = table
+    settings = {"transform_dropout": 0.3, "epochs": 2}
+    with pytest.warns(LeftOutWarning, match="not fit: deep, deep-short, deep-middle, deep-long"):
+        fitted = AKGNNClassifier(settings=settings, random_state=0).fit(x, y, graph=graph)
+    assert fitted.preset_ == "any-graph"
+    with pytest.raises(SettingsError, match=r"transform_dropout=0\.3 needs order"):
+        AKGNNClassifier(preset="deep", settings=settings).fit(x, y, graph=graph)
+    # The argument is for all places that drop something, which blocks have fewer of.
+    AKGNNClassifier(preset="deep", dropout=0.1, epochs=2).fit(x, y, graph=graph)

@@ -46,7 +46,11 @@ def rewrite(folder, change=None, tensors=None):
         blob = save(tensors(load_file(folder / record["weights"]["file"])))
         (folder / "changed.safetensors").write_bytes(blob)
         sha256 = hashlib.sha256(blob).hexdigest()
-        record["weights"] = {"file": "changed.safetensors", "sha256": sha256}
+        record["weights"] = {
+            "file": "changed.safetensors",
+            "bytes": len(blob),
+            "sha256": sha256,
+        }
     if change is not None:
         change(record)
     run_files.rewrite(folder / RUN_FILE, record)

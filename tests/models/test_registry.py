@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from dataclasses import fields
+from typing import get_args, get_type_hints
 
 import pytest
 import torch
@@ -17,7 +17,6 @@ from akgnn.models.akgnn_deep import DeepAKGNN
 from akgnn.models.akgnn_grand import AKGNNGrand
 from akgnn.models.akgnn_hops import HopAKGNN
 from akgnn.models.block_network import BlockGAT, BlockGCN, BlockGraphSAGE
-from akgnn.models.dropedge import DropEdgeNet
 from akgnn.models.gcn import GCN, GCNSettings
 from akgnn.models.registry import MODELS, ModelEntry, build_model, find_model, register_model
 from akgnn.ops.dropout import Noise
@@ -88,37 +87,27 @@ def options_of(model):
     return {name: each.default for name, each in options.items()}
 
 
+def forms_of(name):
+    """Settings of a model, one for each class that they choose among."""
+    settings = find_model(name).settings
+    hints = get_type_hints(settings)
+    choosers = [each for each in ("order", "form") if each in settings.choosers()]
+    return [
+        settings(**{chooser: value}) for chooser in choosers for value in get_args(hints[chooser])
+    ] or [settings()]
+
+
 @EVERY
-def test_signature_and_settings_have_the_same_names_and_defaults(name):
+def test_a_model_takes_the_settings_that_have_an_effect_with_their_defaults(name):
     entry = find_model(name)
-    settings = {field.name: field.default for field in fields(entry.settings)}
-    settings.pop("hidden_channels", None)
-    if name == "akgnn":
-        # Four classes share its settings: what one does not take needs another order.
-        del settings["order"]
-        classes = (AKGNN, AKGNNGrand, HopAKGNN, DeepAKGNN)
-        own, grand, hops, deep = map(options_of, classes)
-        blocks = {"norm", "residual", "input_transform"}
-        chain = {"share_weights", "recompute", "channels_at_once"}
-        assert settings.keys() - own.keys() == {"batch_norm", *blocks}
-        assert settings.keys() - grand.keys() == {"groups", *chain, *blocks}
-        unused = {"batch_norm", "transform_dropout", *chain}
-        assert settings.keys() - hops.keys() == {"groups", *unused, *blocks}
-        assert settings.keys() - deep.keys() == unused
-        # A name in several has one default.
-        assert own | grand | hops | deep == deep | hops | grand | own == settings
-    elif name == "dropedge":
-        del settings["form"]
-        assert options_of(DropEdgeNet) == settings
-        assert options_of(entry.model).items() <= settings.items()
-    elif name in BLOCKS:
-        del settings["form"]
-        own, blocks = options_of(entry.model), options_of(BLOCKS[name])
-        assert own | blocks == blocks | own == settings
-        # What blocks have no use for is published.
-        assert settings.keys() - blocks.keys() <= set(entry.settings.published.names())
-    else:
-        assert options_of(entry.model) == settings
+    for settings in forms_of(name):
+        expected = {k: v for k, v in settings.in_effect().items() if k != "hidden_channels"}
+        chooser = {"order", "form"} & settings.choosers()
+        # These two have a rule of their own, which says what else they need.
+        unused = {"recompute", "channels_at_once"} if settings != entry.settings() else set()
+        taken = options_of(entry.model_for(settings))
+        assert taken.keys() ^ expected.keys() <= chooser | unused
+        assert taken.items() <= expected.items()
 
 
 @pytest.mark.parametrize(("name", "settings"), CLASSES)
@@ -218,3 +207,33 @@ def test_a_taken_name_and_what_is_no_entry_are_refused(name, entry, message):
     with pytest.raises(SettingsError, match=message):
         register_model(name, entry)
     assert "mine" not in MODELS
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("akgnn", {"order": "blocks"}), ("akgnn", {"order": "hops"}), ("gat", {"form": "blocks"})],
+)
+def test_no_setting_is_dropped_on_the_way_to_the_model(name, settings):
+    entry = find_model(name)
+    lost = {"akgnn": {"transform_dropout": 0.9}, "gat": {"output_heads": 4}}[name]
+    with pytest.raises(SettingsError, match=r"has no effect here\..*Choose from"):
+        build_model(name, entry.settings(**settings, **lost), 3, 2)
+
+
+def test_a_class_that_lacks_a_setting_is_told_when_it_is_built():
+    entry = ModelEntry(GCN, GCNSettings, "test", "", choose=lambda settings: WithoutDropout)
+    MODELS["test-lacks"] = entry
+    try:
+        with pytest.raises(SettingsError, match=r"dropout=0\.1 is not a setting of WithoutDropout"):
+            build_model("test-lacks", GCNSettings(dropout=0.1), 3, 2)
+    finally:
+        del MODELS["test-lacks"]
+
+
+class WithoutDropout(GCN):
+    """A GCN that lacks a setting."""
+
+    def __init__(
+        self, in_channels, hidden_channels, out_channels, *, num_layers, bias, generator
+    ) -> None:
+        super().__init__(in_channels, hidden_channels, out_channels, generator=generator)

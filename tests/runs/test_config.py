@@ -96,7 +96,7 @@ def test_every_setting_stands_there_with_its_meaning(model):
     preset = next(iter(list_presets(model)))
     plan = RunPlan.make(RunSettings(model=model, preset=preset))
     text = config_text(plan)
-    for kind, values in plan.to_dict().items():
+    for kind, values in plan.in_effect().items():
         for name in values:
             assert re.search(rf"^(# )?{name} = ", text, flags=re.M) or name == "strategy", kind
     for settings in (type(plan.preset.model), type(plan.preset.training)):
@@ -175,3 +175,19 @@ def test_a_pipe_is_not_waited_for(tmp_path):
 def test_a_number_of_many_digits_is_refused(read):
     with pytest.raises(SettingsError, match="is no TOML: Exceeds the limit"):
         read(f"[training]\nepochs = {'9' * 5000}\n")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_settings_of_every_preset_are_read_as_a_settings_file(model, read):
+    for name in list_presets(model):
+        plan = RunPlan.decide({"model": model, "preset": name})
+        config = read(settings_toml(plan))
+        again = RunPlan.decide(config.run, by_kind=config.preset)
+        assert again == plan, name
+
+
+def test_settings_that_need_each_other_are_read_in_any_order(read):
+    text = "[model]\nnorm = 'batch'\norder = 'blocks'\n"
+    assert read(text).preset["model"] == {"norm": "batch", "order": "blocks"}
+    with pytest.raises(SettingsError, match=r"line 3: transform_dropout=0\.9 needs order"):
+        read("[model]\norder = 'blocks'\ntransform_dropout = 0.9\n")

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from akgnn.errors import CheckpointError, RunFolderError
-from akgnn.runs.folder import RunFolder
+from akgnn.files import read_json
+from akgnn.runs.folder import RunFolder, read_tensors
 from akgnn.training.history import History
 from akgnn.training.state import Snapshot
 from run_files import names_in
@@ -222,3 +223,30 @@ def test_a_folder_that_cannot_be_written_is_refused_at_once(tmp_path, monkeypatc
     monkeypatch.setattr("os.access", lambda path, mode: False)
     with pytest.raises(RunFolderError, match=r"Cannot write to the folder .*: it is read-only"):
         RunFolder(tmp_path / "run").check_free()
+
+
+def grown(file, size):
+    """The same file with zeros that take no room on the disk."""
+    with file.open("r+b") as stream:
+        stream.truncate(size)
+
+
+def test_a_file_of_another_size_is_not_read_to_its_end(tmp_path, monkeypatch):
+    folder = RunFolder(tmp_path)
+    folder.write({"status": "finished"}, {"a": torch.zeros(3)}, "weights.safetensors")
+    content = folder.read()
+    assert folder.read_weights(content)["a"].tolist() == [0, 0, 0]
+    grown(tmp_path / "weights.safetensors", 60 * 2**30)
+    monkeypatch.setattr("hashlib.file_digest", lambda *_: pytest.fail("it is read"))
+    with pytest.raises(CheckpointError, match=r"it has 64,424,509,440 bytes, but 7\d were written"):
+        folder.read_weights(content)
+
+
+def test_zeros_are_not_read_to_their_end(tmp_path, monkeypatch):
+    (tmp_path / "zeros").touch()
+    grown(tmp_path / "zeros", 60 * 2**30)
+    monkeypatch.setattr("hashlib.file_digest", lambda *_: pytest.fail("it is read"))
+    with pytest.raises(CheckpointError, match="it has 64,424,509,440 bytes, but 80 were written"):
+        read_tensors(tmp_path / "zeros", "0" * 64, 80)
+    with pytest.raises(CheckpointError, match="too large"):
+        read_json(tmp_path / "zeros")

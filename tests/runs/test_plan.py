@@ -148,3 +148,64 @@ def test_candidates_have_the_seed_and_the_split_of_the_plan():
     assert {each.run.seed for each in candidates} == {5}
     assert not any(each.open for each in candidates)
     assert plan.suited_to(data) == candidates[0]
+
+
+@pytest.mark.parametrize(
+    ("run", "changes", "message"),
+    [
+        ({}, {"order": "blocks", "transform_dropout": 0.9}, "transform_dropout=0.9 needs order"),
+        ({}, {"order": "hops", "transform_dropout": "0.6"}, "transform_dropout=0.6 needs order"),
+        ({"preset": "deep"}, {"transform_dropout": 0.9}, "Choose from activation, "),
+        ({}, {"share_weights": False, "transform_dropout": 0.1}, "needs share_weights=True"),
+        (
+            {"preset": "deep"},
+            {"input_transform": False, "transform_bias": False},
+            "needs input_transform=True",
+        ),
+        ({"model": "gat", "preset": "tuned"}, {"output_heads": 2}, "needs form='published'"),
+        ({"model": "graphsage", "preset": "tuned"}, {"first_fan_out": 2}, "form='published'"),
+        ({"model": "gcn"}, {"norm": "batch"}, "norm='batch' needs form='blocks'"),
+        ({"model": "dropedge"}, {"self_map": False}, "self_map=False needs form='public-code'"),
+        ({"model": "vbat"}, {"steps": 3}, "steps=3 needs adversary='optimised'"),
+        ({"model": "gcn"}, {"phi_learning_rate": 0.1}, "phi_learning_rate has no effect with"),
+        ({"model": "mlp"}, {"phi_decays_to": "start"}, "'mlp', which has no kernel"),
+        ({"model": "gprgnn"}, {"same_starts": True}, "which trains from one start"),
+        ({"model": "pgso"}, {"several_starts": False}, "which trains from one start"),
+        ({}, {"learn_lambda": False, "phi_warm_up": 3}, "phi_warm_up has no effect with learn"),
+        ({}, {"kernel_start": 3, "same_starts": True}, "same_starts has no effect with kernel_st"),
+        ({}, {"several_starts": False, "same_starts": True}, "no effect with several_starts=F"),
+        ({"model": "gradient-boosting"}, {"epochs": 3}, "which is no network"),
+    ],
+)
+def test_a_setting_that_the_model_does_not_have_is_refused(run, changes, message):
+    with pytest.raises(SettingsError, match=message):
+        RunPlan.decide(run, changes)
+    kinds = {"training": {}, "model": {}, "strategy": {}}
+    known = RunPlan.decide({"preset": "paper", **run}).preset.to_dict()
+    for name, value in changes.items():
+        kinds[next(kind for kind, names in known.items() if name in names)][name] = value
+    with pytest.raises(SettingsError, match=message):
+        RunPlan.decide(run, by_kind=kinds)
+
+
+def test_settings_of_a_file_and_of_the_command_line_are_put_in_together():
+    file = {"model": {"transform_dropout": 0.9}}
+    run = {"preset": "deep"}
+    plan = RunPlan.decide(run, {"order": "propagate-first"}, by_kind=file)
+    assert plan.preset.model.transform_dropout == 0.9
+    # What only blocks have was the preset's, and nobody named it.
+    assert plan.preset.model.norm == "none"
+
+
+def test_a_record_of_a_setting_that_the_model_did_not_have_is_read():
+    settings = RunPlan.decide({"preset": "deep"}).to_dict()
+    settings["model"]["transform_dropout"] = 0.9
+    assert RunPlan.from_dict(settings) == RunPlan.decide({"preset": "deep"})
+
+
+def test_presets_that_a_named_setting_does_not_fit_are_told():
+    tables = TableSettings(nodes="nodes.csv", edges="edges.csv")
+    plan = RunPlan.decide({}, {"transform_dropout": 0.3}, tables=tables)
+    assert [each.run.preset for each in plan.open] == ["any-graph"]
+    assert plan.left_out == ("deep", "deep-short", "deep-middle", "deep-long", "mlp")
+    assert RunPlan.decide({}, tables=tables).left_out == ()

@@ -1,10 +1,15 @@
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import torch
 
+import akgnn
 from akgnn.errors import (
+    AkgnnError,
     DataError,
+    DeviceError,
     DivergedError,
     InterruptedRunError,
     RunFolderError,
@@ -228,3 +233,37 @@ def test_nothing_is_left_where_a_class_is_too_small(tmp_path):
 def test_one_fold_is_none():
     with pytest.raises(SettingsError, match="at least 2 folds, got 1"):
         fold_plans(FOLDED, 1)
+
+
+@pytest.mark.parametrize("wrong", [3, Path("cora"), b"cora", ["cora"]])
+def test_what_is_no_name_of_a_data_set_is_told(wrong):
+    with pytest.raises(SettingsError, match=r"takes the name of a data set.*`nodes` and `edges`"):
+        akgnn.train(wrong)
+
+
+def test_a_label_without_tables_is_refused():
+    with pytest.raises(SettingsError, match="`label` names a column of your own tables"):
+        akgnn.train("cora", label="y")
+
+
+def test_defaults_of_torch_that_models_cannot_have_are_told(tmp_path):
+    name, settings = "csbm:num_nodes=60,num_features=4", {"epochs": 2}
+    run = akgnn.train(name, settings=settings, out=tmp_path / "run")
+    torch.set_default_device("meta")
+    try:
+        for work in (
+            lambda: akgnn.train(name, settings=settings),
+            lambda: akgnn.load_run(tmp_path / "run").model,
+            lambda: akgnn.Graph.from_edge_index(torch.zeros(2, 1, dtype=torch.int64)),
+        ):
+            with pytest.raises(AkgnnError, match="meta"):
+                work()
+    finally:
+        torch.set_default_device(None)
+    torch.set_default_dtype(torch.float64)
+    try:
+        with pytest.raises(DeviceError, match=r"default dtype is torch\.float64"):
+            akgnn.train(name, settings=settings)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert run.result.epochs == 2

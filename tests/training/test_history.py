@@ -94,3 +94,21 @@ def test_only_columns_of_validation_may_be_absent():
     assert history.val_f2 == []
     with pytest.raises(AttributeError, match="no 'train_f2'"):
         _ = history.train_f2
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("val_loss", [0.5], "train_loss of the history has another length"),
+        ("lambda_max", [[2.0, 2.0], [2.0]], "lambda_max of the history has rows of other lengths"),
+        ("neighbour_share", [[0.5], []], "neighbour_share of the history has rows of other"),
+        ("start", [0, 10**9], "does not count restarts"),
+        ("start", [1, 0], "does not count restarts"),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(column, value, message):
+    names = ("train_loss", "train_accuracy", "val_loss", "val_accuracy")
+    content = {**{name: [0.5, 0.4] for name in names}, "lambda_max": [[2.0], [2.1]]}
+    assert len(History.from_dict(content)) == 2
+    with pytest.raises(ValueError, match=message):
+        History.from_dict({**content, column: value})

@@ -120,3 +120,14 @@ def test_a_start_belongs_to_its_kernel():
     assert settings_of(same)["kernel_start"] == start is not None
     assert settings_of(tried_preset(preset, {"kernel": "paper"}))["kernel_start"] is None
     assert tried_preset(default_settings("gcn"), {}) == default_settings("gcn")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_nothing_without_effect_is_searched(model):
+    for name in list_presets(model):
+        preset = load_preset(model, name, "")
+        known = {name for kind in preset.in_effect().values() for name in kind}
+        assert {each.name for each in space_of(model, preset, {})} <= known
+    if model == "akgnn":
+        searched = {each.name for each in space_of(model, load_preset(model, "deep", ""), {})}
+        assert "transform_dropout" not in searched

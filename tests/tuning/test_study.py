@@ -213,7 +213,7 @@ def test_a_study_of_another_kind_is_an_error_that_names_the_file(tmp_path):
     with closing(sqlite3.connect(file)) as base:
         base.execute("CREATE TABLE studies (name TEXT)")
     with (
-        pytest.raises(RunFolderError, match=r"study\.db cannot be read or written: .*"),
+        pytest.raises(RunFolderError, match=r"study\.db is damaged: it has no table"),
         module.storage_errors(file),
     ):
         Study(file, ABOUT, Score.of("loss"))
@@ -233,3 +233,35 @@ def test_optuna_is_an_extra(monkeypatch):
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'akgnn\[tune\]'"):
         module.check_optuna()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("update alembic_version set version_num='v9.9.a'", "another release of optuna"),
+        ("delete from trial_user_attributes", "'result' is missing"),
+        ("update trial_user_attributes set value_json='{}'", "'state' is missing"),
+        ("update trial_user_attributes set value_json='3'", "another release of optuna"),
+        ("update trial_user_attributes set value_json='{'", "another release of optuna"),
+        ("delete from study_user_attributes", "does not say what was searched"),
+        ("update study_user_attributes set value_json='3'", "another release of optuna"),
+        ("delete from trial_params", "trial 0 has no value of depth"),
+        ("delete from trial_values", "trial 0 has finished without a score"),
+        ("update trial_values set value=null", "AssertionError"),
+        ("update trial_params set distribution_json='{}'", "'type' is missing"),
+        ("update trials set state='STRANGE'", "'STRANGE' is not among"),
+        ("delete from study_directions", "its scores are not those to minimize"),
+        ("update study_directions set direction='MAXIMIZE'", "its scores are not those to"),
+        ("drop table trials", "it has no table 'trials'"),
+    ],
+)
+def test_a_damaged_study_is_told_in_a_line(change, message, opened, tmp_path):
+    study = opened()
+    try_some(study, 2)
+    study.close()
+    with closing(sqlite3.connect(tmp_path / "study.db")) as base:
+        base.executescript(change)
+        base.commit()
+    with pytest.raises(RunFolderError, match=message) as error:
+        opened()
+    assert "\n" not in str(error.value)

@@ -17,6 +17,7 @@ from akgnn.bench.record import Timed
 from akgnn.errors import AkgnnError
 from akgnn.machine.device import free_bytes
 from akgnn.machine.memory import extra_bytes
+from akgnn.text import in_one_line
 
 Name = TypeVar("Name")
 Task = Callable[[], Any]
@@ -163,7 +164,7 @@ def reason(error: Exception) -> str:
         is_bytes = asked[2] == "bytes"
         amount = _gib(int(asked[1])) if is_bytes else f"{float(asked[1]):g} {asked[2]}"
         return f"out of memory, asked for {amount} more"
-    return "".join(char if char.isprintable() else " " for char in line)[:200]
+    return in_one_line(line)[:200]
 
 
 def _memory(

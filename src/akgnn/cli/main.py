@@ -3,7 +3,9 @@
 Nothing here or at the top of a command's file may import torch: `akgnn --help` answers at once.
 """
 
+import re
 import sys
+import warnings
 from collections.abc import Sequence
 
 import typer
@@ -22,6 +24,7 @@ from akgnn.cli.plan import plan
 from akgnn.cli.predict import predict
 from akgnn.cli.report import report
 from akgnn.cli.reproduce import reproduce
+from akgnn.cli.signals import ended_like_ctrl_c
 from akgnn.cli.terminal import complain, give_up, prepare_streams
 from akgnn.cli.train import train
 from akgnn.cli.tune import tune
@@ -30,6 +33,7 @@ from akgnn.errors import (
     DivergedError,
     FailedRunsError,
     InterruptedRunError,
+    LookAlikeWarning,
     OutOfMemoryError,
 )
 from akgnn.machine.openmp import spin_briefly
@@ -71,6 +75,19 @@ def status_of(error: AkgnnError) -> int:
     return 1 if isinstance(error, _FAILURES) else 2
 
 
+def _about_minus(error: typer.TyperException) -> str:
+    """What to do where an argument, such as the id of a node, was taken for an option."""
+    name, context = getattr(error, "option_name", ""), getattr(error, "ctx", None)
+    if context is None or not re.match(r"-[^-]", name):
+        return ""
+    arguments = [each for each in context.command.params if each.param_type_name == "argument"]
+    if not arguments or arguments[-1].nargs != -1:
+        return ""
+    others = " ".join(each.name.upper() for each in arguments[:-1])
+    word = next((word for word in context.obj or () if word.startswith(name)), name)
+    return f". If it is an id, write it after --: {context.command_path} {others} -- {word}"
+
+
 def _show_version(value: bool) -> None:
     if value:
         print(f"akgnn {__version__}")
@@ -90,23 +107,37 @@ def _root(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; gives the exit status: 0, 1 (failed) or 2 (wrong use)."""
+    """Run the command line; gives the exit status: 0, 1 (failed) or 2 (wrong use).
+
+    Ctrl-C, SIGTERM and SIGHUP end a command with a line and status 1.
+    """
+    try:
+        with ended_like_ctrl_c():
+            return _run(sys.argv[1:] if arguments is None else arguments)
+    except (KeyboardInterrupt, typer.Abort):
+        complain("stopped.")
+        return 1
+
+
+def _run(given: Sequence[str]) -> int:
     spin_briefly()
     errors_only()
     if not prepare_streams():
         complain("Standard output is closed; send it to a file, or to /dev/null.", "red")
         return 2
-    given = sys.argv[1:] if arguments is None else arguments
     try:
-        # Commands that start themselves in other processes need all words.
-        status = app(args=given, prog_name="akgnn", standalone_mode=False, obj=list(given))
+        with warnings.catch_warnings():
+            # Commands say it in a line of their own.
+            warnings.simplefilter("ignore", LookAlikeWarning)
+            # Commands that start themselves in other processes need all words.
+            status = app(args=given, prog_name="akgnn", standalone_mode=False, obj=list(given))
         sys.stdout.flush()
         if status == _INTERRUPTED:
             raise KeyboardInterrupt
         return int(status or 0)
     except typer.TyperException as error:
         if given:
-            complain(error.format_message(), "red")
+            complain(error.format_message() + _about_minus(error), "red")
         else:
             # No command at all shows the help, which is an error of its own to typer.
             print(error.format_message(), file=sys.stderr)
@@ -115,9 +146,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command = next((word for word in given if not word.startswith("-")), "")
         complain(in_flags(str(error), flags_of_commands(), command), "red")
         return status_of(error)
-    except (KeyboardInterrupt, typer.Abort):
-        complain("stopped.")
-        return 1
     except BrokenPipeError:
         # The reader of a pipe, such as `head`, has had enough.
         give_up(sys.stdout)

@@ -9,7 +9,7 @@ import typer
 
 from akgnn.cli.help import DATA, MODEL, OUTPUT, TABLES, TRAINING
 from akgnn.cli.names import dataset_names, preset_names
-from akgnn.errors import SettingsError
+from akgnn.errors import LeftOutWarning, SettingsError
 
 if TYPE_CHECKING:
     from akgnn.data.node_data import NodeData
@@ -170,7 +170,30 @@ def _with_paths(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def hints(data: "NodeData") -> list[str]:
     """Lines about tables that may be meant otherwise."""
-    return [hint for hint in (scale_hint(data), weight_hint(data)) if hint is not None]
+    found = [scale_hint(data), weight_hint(data), *look_alike_hints(data)]
+    return [hint for hint in found if hint]
+
+
+def look_alike_hints(data: "NodeData") -> list[str]:
+    """Lines about labels and categories that look alike but count as different."""
+    from akgnn.data.tables.recipe import CategoryColumn
+    from akgnn.similar_names import told
+
+    columns = () if data.recipe is None else data.recipe.columns
+    return [
+        told("Labels", data.class_names),
+        *(
+            told(f"Categories of column {column.name!r}", column.categories)
+            for column in columns
+            if isinstance(column, CategoryColumn)
+        ),
+    ]
+
+
+def left_out_hint(plan: "RunPlan", data: "NodeData") -> list[str]:
+    """A line about presets that the settings that were named do not fit."""
+    left_out = plan.suited_to(data).left_out
+    return [str(LeftOutWarning(left_out))] if left_out else []
 
 
 def weight_hint(data: "NodeData") -> str | None:

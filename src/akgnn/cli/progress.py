@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
+from akgnn.cli.signals import ENDING
 from akgnn.cli.terminal import complain
 from akgnn.errors import InterruptedRunError
 from akgnn.training.callbacks import Callback, Epoch
@@ -285,7 +286,7 @@ def interrupted(error: InterruptedRunError, out: Path | None, how: str) -> Inter
 
 
 class StopRequests(Callback):
-    """Inside, the first SIGINT or SIGTERM is only noted; a callback, which then stops training.
+    """Inside, the first SIGINT, SIGTERM or SIGHUP is noted; a callback, which then stops training.
 
     A second one ends the program as usual.
 
@@ -296,9 +297,10 @@ class StopRequests(Callback):
     def __init__(self, is_asked: Callable[[], bool] | None = None) -> None:
         self._came = False
         self._is_asked = is_asked
-        self._before = {
-            number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)
-        }
+        self._before = {number: signal.getsignal(number) for number in ENDING}
+        if signal.getsignal(ENDING[-1]) is signal.SIG_IGN:
+            # As `nohup` wants it.
+            del self._before[ENDING[-1]]
 
     def should_stop(self) -> bool:
         """Whether a signal came, or something else asks."""

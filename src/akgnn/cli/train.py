@@ -238,7 +238,7 @@ def train(
         trackers = [find_tracker(name) for name in track]
     keep_freed_memory()
     data = load_data(plan, data_root, place, force=force)
-    for hint in options.hints(data):
+    for hint in [*options.hints(data), *options.left_out_hint(plan, data)]:
         complain(hint)
     if not candidates and kept is None and folds is None:
         candidates = plan.candidates(data)

@@ -108,6 +108,8 @@ def tune(
     place = choose_device(device)
     keep_freed_memory()
     data = load_data(plan, data_root, place, force=True)
+    for hint in filter(None, options.look_alike_hints(data)):
+        complain(hint)
     plan = plan.suited_to(data)
     shown = TrainingProgress(trials, plan.preset.training, kind="trial")
     with StopRequests() as stops, shown as progress:

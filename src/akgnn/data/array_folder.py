@@ -23,6 +23,7 @@ from akgnn.data.catalogue import (
     draw_split,
     is_drawn_split,
 )
+from akgnn.data.edge_weights import WEIGHTS, wrong_weight
 from akgnn.data.node_data import NodeData, content_sha256, numbered
 from akgnn.data.sorted_edges import SortedEdges, with_transpose_in_files
 from akgnn.data.splits import Split
@@ -171,13 +172,9 @@ def _weights(file: Path, weight: NDArray[Any] | None, start: int) -> Tensor | No
     if weight is None:
         return None
     values = weight[start : start + _EDGES].astype(np.float64)
-    wrong = ~((values >= 0) & (values <= np.finfo(np.float32).max))
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise DataError(
-            f"{file}: the weight of edge {start + row} is {values[row]:g}; it must be a finite "
-            "number from 0 on."
-        )
+    row = wrong_weight(values)
+    if row is not None:
+        raise DataError(f"{file}: the weight of edge {start + row} is {values[row]:g}; {WEIGHTS}.")
     return torch.from_numpy(values)
 
 

@@ -27,6 +27,7 @@ from akgnn.data.transforms import row_normalise
 from akgnn.errors import DataError, SettingsError, UnknownNameError
 from akgnn.graph import Graph
 from akgnn.settings import Settings
+from akgnn.text import is_printable
 
 BUNDLED = tuple(BUNDLED_SHA256)
 GENERATED = ("csbm", "large")
@@ -73,7 +74,7 @@ def register_dataset(name: str, load: Callable[[], NodeData]) -> None:
     # Runs on tables of one's own go by the name `tables`.
     if is_taken or name == "tables":
         raise SettingsError(f"The name {name!r} is taken; call the data set something else.")
-    if not name.strip() or ":" in name or not name.isprintable():
+    if not name.strip() or ":" in name or not is_printable(name):
         raise SettingsError(f"A data set needs a name that can be printed, no colon; got {name!r}.")
     REGISTERED[name] = load
 

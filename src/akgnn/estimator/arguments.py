@@ -1,5 +1,6 @@
 """The constructor's arguments as settings, all checked when training begins."""
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from akgnn.errors import SettingsError
+from akgnn.errors import LeftOutWarning, NoEffectError, SettingsError
 from akgnn.runs.plan import FOR_ANY_GRAPH
-from akgnn.runs.presets import Preset, load_preset
+from akgnn.runs.presets import Preset, check_effect, load_preset
 from akgnn.settings import Settings, count, rate
 
 # Arguments that are settings by the same name.
@@ -75,19 +76,24 @@ def decide_settings(estimator: Any, *, has_graph: bool) -> dict[str, Preset]:
     else:
         names = FOR_ANY_GRAPH if has_graph else ("nearest-neighbours",)
     presets: dict[str, Preset] = {}
+    left_out = []
     for name in names:
         try:
             presets[name] = _decide(estimator, name, has_graph)
-        except SettingsError:
+        except SettingsError as error:
             if not presets:
                 raise
-            # What was asked for does not go with this one, so the others are left.
+            # A number of channels, say, may suit one preset alone; that hides nothing.
+            left_out += [name] * isinstance(error, NoEffectError)
+    if left_out:
+        # As seen from the caller of `fit`.
+        warnings.warn(LeftOutWarning(left_out), stacklevel=4)
     return presets
 
 
 def _decide(estimator: Any, name: str, has_graph: bool) -> Preset:
     preset = load_preset("akgnn", name, "")
-    model = preset.to_dict()["model"]
+    model = preset.in_effect()["model"]
     given = plain_arguments(estimator, (*_MODEL_SETTINGS, *_TRAIN_SETTINGS))
     changes = {name: value for name, value in given.items() if value is not None}
     if isinstance(changes.get("class_weight"), dict):
@@ -97,7 +103,7 @@ def _decide(estimator: Any, name: str, has_graph: bool) -> Preset:
         # A start belongs to its kernel.
         changes["kernel_start"] = None
     if estimator.dropout is not None:
-        changes |= {name: plain(estimator.dropout) for name in _DROPOUTS if model[name] > 0}
+        changes |= {name: plain(estimator.dropout) for name in _DROPOUTS if model.get(name, 0) > 0}
     if not has_graph:
         changes["normalisation"] = "row"
     other = {} if estimator.settings is None else plain(estimator.settings)
@@ -110,6 +116,7 @@ def _decide(estimator: Any, name: str, has_graph: bool) -> Preset:
             f"normalisation='row', got {changes['normalisation']!r}."
         )
     decided = preset.updated(changes)
+    check_effect("akgnn", decided, other)
     if decided.strategy.takes_labels:
         raise SettingsError(
             "AKGNNClassifier takes no labels as inputs, which the preset or the strategy asks for; "

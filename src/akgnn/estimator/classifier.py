@@ -187,6 +187,7 @@ class AKGNNClassifier(
             graph: A `Graph`, SciPy matrix, NetworkX graph, PyG data or `edge_index`, node i being
                 row i. If None, each row is linked to its nearest neighbours.
         """
+        device = choose_device(self.device)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if isinstance(X, NodeData):
             if y is not None or graph is not None:
@@ -205,7 +206,7 @@ class AKGNNClassifier(
         else:
             presets = decide_settings(self, has_graph=graph is not None)
             data, parts = self._table_data(X, y, graph, _first(presets), seed)
-        data = data.to(choose_device(self.device))
+        data = data.to(device)
         plans = [
             RunPlan(RunSettings(dataset=data.name, preset=name, seed=seed), preset)
             for name, preset in presets.items()

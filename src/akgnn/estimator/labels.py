@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from akgnn.data.class_count import check_class_count
 from akgnn.errors import DataError
 from akgnn.estimator.arguments import plain
+from akgnn.similar_names import warn_of_look_alikes
+from akgnn.text import is_printable
 
 UNKNOWN = -1
 """The code of a label that is not known, and how people mark one in integers."""
@@ -33,6 +35,8 @@ def encode_labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     if not is_known.any():
         raise DataError(f"No row of y has a label, so there is nothing to learn; {_EXPECTED}.")
     classes, inverse = np.unique(plain_labels(y[is_known]), return_inverse=True)
+    if classes.dtype.kind in "UT":
+        warn_of_look_alikes("y: labels", classes.tolist())
     check_class_count("y", classes.tolist(), len(y), "Pass the classes as y, or groups of them.")
     codes = np.full(len(y), UNKNOWN, dtype=np.int64)
     codes[is_known] = inverse
@@ -90,4 +94,4 @@ def _check_kind(known: NDArray[Any]) -> None:
 def printable_name(label: object) -> str:
     """The name of a class for records, which hold no control characters."""
     text = str(label)
-    return text if text.isprintable() else repr(text)[1:-1]
+    return text if is_printable(text) else repr(text)[1:-1]

@@ -11,6 +11,7 @@ from akgnn.files import json_text, parse_json
 from akgnn.runs.facts import DataFacts
 from akgnn.runs.plan import RunPlan
 from akgnn.runs.run import Run
+from akgnn.text import in_one_line
 from akgnn.training.history import History
 from akgnn.training.state import RestartResult
 
@@ -135,8 +136,8 @@ def failed_record(
     plan: RunPlan, error: str, *, versions: Mapping[str, str], environment: Mapping[str, Any]
 ) -> Record:
     """The record of a run that came to nothing."""
-    printable = "".join(char if char.isprintable() else " " for char in error)
-    return Record(plan, printable, None, versions, environment, {}, (), (), (), 0.0, 0.0, None)
+    line = in_one_line(error)
+    return Record(plan, line, None, versions, environment, {}, (), (), (), 0.0, 0.0, None)
 
 
 def _rounded(value: float) -> float | None:

@@ -324,7 +324,7 @@ class _Reader:
             preset=row.preset,
         )
         try:
-            plan = RunPlan.make(settings, {**row.changes, **settings_in(point)})
+            plan = RunPlan.make(settings, {**row.changes, **settings_in(point)}, is_study=True)
         except AkgnnError as error:
             # The name that the message speaks of first says which line it is about.
             names = [*row.changes, *point, row.model, row.preset]

@@ -22,6 +22,7 @@ LARGE_SIGNAL = 2**23
 
 def choose_device(name: str) -> torch.device:
     """The device called `auto`, `cpu`, `cuda` or `cuda:1`; an error if this machine lacks it."""
+    check_defaults()
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -37,6 +38,25 @@ def choose_device(name: str) -> torch.device:
         if (device.index or 0) >= number:
             raise DeviceError(f"There is no {name}; this machine has {number} GPU(s), from cuda:0.")
     return device
+
+
+def check_defaults() -> None:
+    """Refuse defaults of torch with which no model of ours can be built.
+
+    Raises:
+        DeviceError: New tensors would hold no numbers, or not those of our data.
+    """
+    device, dtype = torch.get_default_device(), torch.get_default_dtype()
+    if device.type == "meta":
+        raise DeviceError(
+            "torch's default device is meta, whose tensors hold no numbers; call "
+            "torch.set_default_device('cpu') first."
+        )
+    if dtype != torch.float32:
+        raise DeviceError(
+            f"torch's default dtype is {dtype}, but data and models here are float32; call "
+            "torch.set_default_dtype(torch.float32) first."
+        )
 
 
 def free_bytes(device: torch.device) -> int | None:

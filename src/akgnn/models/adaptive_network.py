@@ -24,7 +24,7 @@ from akgnn.ops.dropout import Noise
 from akgnn.ops.inputs import as_graph
 from akgnn.ops.rows import at_channels, at_nodes, current_slices
 from akgnn.ops.slices import channel_sum
-from akgnn.settings import Settings, count, rate, whole
+from akgnn.settings import Settings, count, needs, rate, whole
 
 Order = Literal["transform-first", "propagate-first", "blocks", "hops"]
 Activation = Literal["relu", "leaky_relu"]
@@ -34,11 +34,6 @@ CHAIN = (
     "other than 'directed'"
 )
 """What makes layers a chain, in which no channel meets another."""
-_TRANSFORMS: dict[Order, str] = {
-    "propagate-first": "one transform, after all layers",
-    "hops": "a transform for each hop anyway",
-    "blocks": "a transform for each block anyway",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,52 +90,39 @@ class AKGNNSettings(Settings):
     input_norm: InputNorm = "none"
     node_dropout: float = rate(0.0)
     input_dropout: float = rate(0.6)
-    transform_dropout: float = rate(0.6)
+    transform_dropout: float = needs(
+        rate(0.6), order=("transform-first", "propagate-first"), share_weights=(True,)
+    )
     layer_dropout: float = rate(0.6)
     classifier_dropout: float = rate(0.6)
-    batch_norm: bool = False
+    batch_norm: bool = needs(False, order=("propagate-first",))
     readout: str = "sum"
     kernel: str = "paper"
     kernel_start: float | None = None
-    groups: int = count(1, most=1_000_000)
+    # In other orders channels are features, which groups of hidden channels do not follow.
+    groups: int = needs(count(1, most=1_000_000), order=("transform-first", "blocks"))
     normalisation: Form = "sym"
     classifier_layers: int = count(1, most=1000)
     activation: Activation = "relu"
     initialisation: Drawing = "glorot_normal"
-    transform_bias: bool = True
+    transform_bias: bool = needs(True, input_transform=(True,))
     learn_lambda: bool = True
-    share_weights: bool = True
+    share_weights: bool = needs(True, order=("transform-first",))
     recompute: bool = False
     channels_at_once: int = whole(0)
-    norm: Norm = "none"
-    residual: bool = True
-    input_transform: bool = True
+    norm: Norm = needs("none", order=("blocks",))
+    residual: bool = needs(True, order=("blocks",))
+    input_transform: bool = needs(True, order=("blocks",))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.order != "transform-first" and not self.share_weights:
-            raise SettingsError(
-                f"order={self.order!r} has {_TRANSFORMS[self.order]}; "
-                "share_weights=False, one for each layer, needs order='transform-first'."
-            )
         find_kernel(self.kernel)
         find_readout(self.readout)
-        if self.groups > 1 and self.order in ("propagate-first", "hops"):
-            # There the channels are the features, which no group of hidden channels follows.
-            raise SettingsError("groups above 1 need order='transform-first' or 'blocks'.")
         if self.hidden_channels % self.groups:
             raise SettingsError(
                 f"hidden_channels={self.hidden_channels} cannot be shared out evenly among "
                 f"groups={self.groups}."
             )
-        if self.batch_norm and self.order != "propagate-first":
-            raise SettingsError(
-                "batch_norm needs order='propagate-first'; blocks have norm='batch'."
-            )
-        in_blocks = {"norm": "none", "residual": True, "input_transform": True}
-        for name, default in in_blocks.items():
-            if self.order != "blocks" and getattr(self, name) != default:
-                raise SettingsError(f"{name}={getattr(self, name)!r} needs order='blocks'.")
         if self.recompute and not self.is_chain:
             raise SettingsError(f"recompute needs {CHAIN}.")
         self._check_slices()

@@ -1,16 +1,15 @@
 """GCN, GraphSAGE and GAT in blocks, with a residual and a normalisation around each layer."""
 
 from abc import abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal, cast, final
+from typing import Literal, cast, final
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from akgnn.csr import CSR
-from akgnn.errors import SettingsError
 from akgnn.graph import Graph
 from akgnn.layers.blocks import Blocks, Propagate
 from akgnn.layers.dropout import Dropout, DropoutKey, noise_in
@@ -28,7 +27,7 @@ from akgnn.models.pyg_models import (
 from akgnn.ops.adaptive import adaptive_propagate, neighbour_mean
 from akgnn.ops.dropout import Noise
 from akgnn.ops.inputs import as_graph
-from akgnn.settings import Settings, count, rate, takes
+from akgnn.settings import Settings, count, needs, rate, takes
 
 ModelForm = Literal["published", "blocks"]
 
@@ -39,7 +38,6 @@ class BlockSettings(Settings):
 
     Attributes:
         form: The network as it was published, or `blocks`, which the other settings here are for.
-            Blocks have no use for `first_fan_out`, `second_fan_out` and `output_heads`.
         num_layers: Number of layers; GraphSAGE and GAT have two as they were published.
         norm: What every block normalises: each channel over the nodes (`batch`), each node over its
             channels (`layer`), each node to length 1 (`length`), or nothing.
@@ -49,25 +47,17 @@ class BlockSettings(Settings):
         readout: How the outputs of all blocks become one for the classifier; a name in `READOUTS`.
     """
 
-    published: ClassVar[type[Settings]]
-
     form: ModelForm = "published"
-    num_layers: int = count(2, most=1000)
-    norm: Norm = "none"
-    residual: bool = True
-    input_transform: bool = False
-    input_dropout: float = rate(0.0)
-    readout: str = "last"
+    num_layers: int = needs(count(2, most=1000), form=("blocks",))
+    norm: Norm = needs("none", form=("blocks",))
+    residual: bool = needs(True, form=("blocks",))
+    input_transform: bool = needs(False, form=("blocks",))
+    input_dropout: float = needs(rate(0.0), form=("blocks",))
+    readout: str = needs("last", form=("blocks",))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         find_readout(self.readout)
-        if self.form == "blocks":
-            return
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if item.name not in ("form", *self.published.names()) and value != item.default:
-                raise SettingsError(f"{item.name}={value!r} needs form='blocks'.")
 
 
 class BlockNetwork(Blocks):
@@ -139,7 +129,8 @@ class BlockNetwork(Blocks):
 class BlockGCNSettings(BlockSettings, GCNSettings):
     """Settings of GCN, in either form."""
 
-    published = GCNSettings
+    num_layers: int = count(2, most=1000)
+    bias: bool = needs(True, form=("published",))
 
 
 @final
@@ -179,7 +170,8 @@ class BlockGCN(BlockNetwork):
 class BlockGraphSAGESettings(BlockSettings, GraphSAGESettings):
     """Settings of GraphSAGE, in either form."""
 
-    published = GraphSAGESettings
+    first_fan_out: int = needs(count(25), form=("published",))
+    second_fan_out: int = needs(count(10), form=("published",))
 
 
 @final
@@ -220,7 +212,7 @@ class BlockGraphSAGE(BlockNetwork):
 class BlockGATSettings(BlockSettings, GATSettings):
     """Settings of GAT, in either form; blocks are `hidden_channels` · `heads` wide."""
 
-    published = GATSettings
+    output_heads: int = needs(count(1, most=1_000_000), form=("published",))
 
 
 @final

@@ -1,7 +1,7 @@
 """DropEdge's networks as its public code has them: a deep GCN, and JKNet with a GCN at its end."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, cast, final
 
@@ -10,7 +10,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from akgnn.csr import CSR
-from akgnn.errors import SettingsError
 from akgnn.graph import Graph
 from akgnn.layers.dropout import input_dropouts, noise_in
 from akgnn.layers.linear import Linear, multiply
@@ -19,7 +18,7 @@ from akgnn.models.gcn import GCNSettings
 from akgnn.ops.adaptive import adaptive_propagate
 from akgnn.ops.dropout import Noise
 from akgnn.ops.inputs import Normalisation, as_graph
-from akgnn.settings import takes
+from akgnn.settings import needs, takes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,18 +35,9 @@ class DropEdgeNetSettings(GCNSettings):
     """
 
     form: Literal["gcn", "public-code"] = "gcn"
-    normalisation: Normalisation = "sym"
-    self_map: bool = False
-    readout: Literal["last", "concat"] = "last"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for item in fields(self):
-            is_other = getattr(self, item.name) != item.default
-            if self.form == "gcn" and is_other and item.name not in GCNSettings.names():
-                raise SettingsError(
-                    f"{item.name}={getattr(self, item.name)!r} needs form='public-code'."
-                )
+    normalisation: Normalisation = needs("sym", form=("public-code",))
+    self_map: bool = needs(False, form=("public-code",))
+    readout: Literal["last", "concat"] = needs("last", form=("public-code",))
 
 
 @final

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from akgnn.errors import SettingsError, UnknownNameError
+from akgnn.errors import SettingsError, UnknownNameError, suggest
 from akgnn.models.adaptive_network import AKGNNSettings, Order
 from akgnn.models.akgnn import AKGNN
 from akgnn.models.akgnn_deep import DeepAKGNN
@@ -58,7 +58,10 @@ class ModelEntry:
             `akgnn.training.strategies`.
         presets: TOML file of its presets; if None the package's own, or the defaults alone.
         choose: The class for some settings, where they ask for different ones; `model` is the one
-            for the defaults.
+            for the defaults. Settings that only some of the classes take say so with
+            `akgnn.settings.needs`.
+        has_phi: Whether it learns scalars of kernels, which settings such as `phi_learning_rate`
+            are for.
     """
 
     model: type[nn.Module] | None
@@ -68,6 +71,7 @@ class ModelEntry:
     strategy: str = "supervised"
     presets: Path | None = None
     choose: Callable[[Any], type[nn.Module]] | None = None
+    has_phi: bool = True
 
     def model_for(self, settings: Settings) -> type[nn.Module]:
         """The class of the model that has these settings.
@@ -131,50 +135,76 @@ MODELS: dict[str, ModelEntry] = {
     "akgnn": ModelEntry(
         AKGNN, AKGNNSettings, "adaptive kernel", _PAPERS["akgnn"], choose=_akgnn_for
     ),
-    "appnp": ModelEntry(APPNP, APPNPSettings, "graph convolution", _PAPERS["appnp"]),
-    "chebynet": ModelEntry(ChebyNet, ChebyNetSettings, "graph convolution", _PAPERS["chebynet"]),
+    "appnp": ModelEntry(APPNP, APPNPSettings, "graph convolution", _PAPERS["appnp"], has_phi=False),
+    "chebynet": ModelEntry(
+        ChebyNet, ChebyNetSettings, "graph convolution", _PAPERS["chebynet"], has_phi=False
+    ),
     "dropedge": ModelEntry(
         GCN,
         DropEdgeNetSettings,
         "regularisation",
         _PAPERS["dropedge"],
         strategy="drop-edge",
+        has_phi=False,
         choose=lambda settings: GCN if settings.form == "gcn" else DropEdgeNet,
     ),
     "fastgcn": ModelEntry(
-        GCN, GCNSettings, "sampling", _PAPERS["fastgcn"], strategy="layer-sampling"
+        GCN, GCNSettings, "sampling", _PAPERS["fastgcn"], strategy="layer-sampling", has_phi=False
     ),
     "gat": ModelEntry(
-        GAT, BlockGATSettings, "graph convolution", _PAPERS["gat"], choose=_either(GAT, BlockGAT)
+        GAT,
+        BlockGATSettings,
+        "graph convolution",
+        _PAPERS["gat"],
+        choose=_either(GAT, BlockGAT),
+        has_phi=False,
     ),
     "gaugo": ModelEntry(
-        GAugO, GAugOSettings, "regularisation", _PAPERS["gaugo"], strategy="edge-augmentation"
+        GAugO,
+        GAugOSettings,
+        "regularisation",
+        _PAPERS["gaugo"],
+        strategy="edge-augmentation",
+        has_phi=False,
     ),
     "gcn": ModelEntry(
-        GCN, BlockGCNSettings, "graph convolution", _PAPERS["gcn"], choose=_either(GCN, BlockGCN)
+        GCN,
+        BlockGCNSettings,
+        "graph convolution",
+        _PAPERS["gcn"],
+        choose=_either(GCN, BlockGCN),
+        has_phi=False,
     ),
-    "gprgnn": ModelEntry(GPRGNN, GPRGNNSettings, "graph convolution", _PAPERS["gprgnn"]),
+    "gprgnn": ModelEntry(
+        GPRGNN, GPRGNNSettings, "graph convolution", _PAPERS["gprgnn"], has_phi=False
+    ),
     "graphsage": ModelEntry(
         GraphSAGE,
         BlockGraphSAGESettings,
         "sampling",
         _PAPERS["graphsage"],
         choose=_either(GraphSAGE, BlockGraphSAGE),
+        has_phi=False,
     ),
-    "jknet": ModelEntry(JKNet, JKNetSettings, "graph convolution", _PAPERS["jknet"]),
-    "mlp": ModelEntry(MLP, MLPSettings, "no edges", _PAPERS["mlp"]),
+    "jknet": ModelEntry(JKNet, JKNetSettings, "graph convolution", _PAPERS["jknet"], has_phi=False),
+    "mlp": ModelEntry(MLP, MLPSettings, "no edges", _PAPERS["mlp"], has_phi=False),
     "pgso": ModelEntry(PGSO, GCNSettings, "regularisation", _PAPERS["pgso"]),
-    "sgc": ModelEntry(SGC, SGCSettings, "graph convolution", _PAPERS["sgc"]),
-    "ssgc": ModelEntry(SSGC, SSGCSettings, "graph convolution", _PAPERS["ssgc"]),
+    "sgc": ModelEntry(SGC, SGCSettings, "graph convolution", _PAPERS["sgc"], has_phi=False),
+    "ssgc": ModelEntry(SSGC, SSGCSettings, "graph convolution", _PAPERS["ssgc"], has_phi=False),
     "vbat": ModelEntry(
-        GCN, GCNSettings, "regularisation", _PAPERS["vbat"], strategy="virtual-adversarial"
+        GCN,
+        GCNSettings,
+        "regularisation",
+        _PAPERS["vbat"],
+        strategy="virtual-adversarial",
+        has_phi=False,
     ),
 }
 
 
 NOT_NETWORKS: dict[str, ModelEntry] = {
     GRADIENT_BOOSTING: ModelEntry(
-        None, BoostingSettings, "gradient boosting", _PAPERS[GRADIENT_BOOSTING]
+        None, BoostingSettings, "gradient boosting", _PAPERS[GRADIENT_BOOSTING], has_phi=False
     ),
 }
 """What plans and studies know besides, but nothing that trains networks."""
@@ -214,13 +244,20 @@ def build_model(
         seed: Seed of the initial weights.
 
     Raises:
+        SettingsError: The model does not have a setting that is not at its default.
         UnknownNameError: There is no model of this name.
     """
     entry = find_model(name)
     model, options = entry.model_for(settings), settings.to_dict()
     if entry.choose is not None:
-        # What the class does not take has chosen it, or is at its default.
-        options = {key: options[key] for key in signature(model).parameters if key in options}
+        taken = signature(model).parameters
+        for name in settings.in_effect().keys() - taken - settings.choosers():
+            if options[name] != getattr(entry.settings(), name):
+                raise SettingsError(
+                    f"{name}={options[name]!r} is not a setting of {model.__name__}. "
+                    + suggest(name, taken.keys() & options)
+                )
+        options = {name: options[name] for name in taken if name in options}
     # Linear models have no hidden channels.
     hidden = [options.pop("hidden_channels")] if "hidden_channels" in options else []
     generator = torch.Generator().manual_seed(seed)

@@ -1,5 +1,6 @@
 """`akgnn.train`: from data to a run in one call, as `akgnn train` does."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 from akgnn.data.node_data import NodeData
 from akgnn.data.tables.settings import TableSettings, paths_of
-from akgnn.errors import AkgnnError, SettingsError
+from akgnn.errors import AkgnnError, LeftOutWarning, SettingsError
 from akgnn.machine.device import choose_device
 from akgnn.runs.choice import Choice, choose, may_vote, seeds_to_vote
 from akgnn.runs.folder import RunFolder
@@ -93,6 +94,11 @@ def train(
         OutOfMemoryError: Training would not fit.
     """
     _check_kinds(settings, tables, callbacks, checkpoint_seconds)
+    if not isinstance(dataset, str | None):
+        raise SettingsError(
+            f"akgnn.train takes the name of a data set such as 'cora', got {type(dataset).__name__}"
+            "; pass tables of your own, paths or DataFrames, as `nodes` and `edges`."
+        )
     folder = None if out is None else RunFolder(out)
     if folder is not None and not (resume and folder.holds_run()):
         folder.check_free()
@@ -116,10 +122,14 @@ def train(
             raise SettingsError("Tables of your own need `nodes`.")
         column = {} if label is None else {"label": label}
         own = TableSettings.from_mapping({**(tables or {}), **column, **paths})
+    elif label is not None:
+        raise SettingsError("`label` names a column of your own tables, which need `nodes`.")
     plan = RunPlan.decide(given, settings, tables=own)
     place = choose_device(device)
     data = load_data(plan, data_root, place, force=force, nodes=held[0], edges=held[1])
     plans, choice = plan.candidates(data), None
+    if plans[0].left_out:
+        warnings.warn(LeftOutWarning(plans[0].left_out), stacklevel=2)
     votes: tuple[Vote, ...] = ()
     if resume and folder is not None and folder.holds_run():
         # The run that is to go on has made its choice.

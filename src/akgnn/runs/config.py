@@ -102,11 +102,20 @@ def _checked_preset(
         raise _wrong(path, text, "run", "model", error) from error
     values = {kind: dict(content.get(kind, {})) for kind in ("model", "training", "strategy")}
     chosen = {name: value for name, value in values["strategy"].items() if name == "strategy"}
+    try:
+        strategy = preset.strategy.updated(chosen).settings
+    except AkgnnError as error:
+        raise _wrong(path, text, "strategy", "strategy", error) from error
+    # What decides about others is put in with each: another strategy has other names.
+    choosers = {*preset.model.choosers(), *strategy.choosers(), "strategy"}
+    deciding = {
+        kind: {name: value for name, value in names.items() if name in choosers}
+        for kind, names in values.items()
+    }
     for kind, names in values.items():
         for name, value in names.items():
             try:
-                # Another strategy has other names.
-                preset.updated_by_kind({"strategy": chosen}).updated_by_kind({kind: {name: value}})
+                preset.updated_by_kind({**deciding, kind: {**deciding[kind], name: value}})
             except AkgnnError as error:
                 raise _wrong(path, text, kind, name, error) from error
     return values
@@ -161,8 +170,9 @@ def config_text(plan: RunPlan) -> str:
     """The text of a settings file for a plan.
 
     What tells this run from others is set; the rest stands there as comments with its present
-    value, so that a file says no more than what its writer chose.
+    value, so that a file says no more than what its writer chose. What has no effect is left out.
     """
+    kinds = plan.in_effect()
     preset = plan.preset
     named = {"model", "preset", "seed", *(() if plan.tables else ("dataset",))}
     parts = [_part("run", plan.run, named)]
@@ -170,14 +180,19 @@ def config_text(plan: RunPlan) -> str:
         usual = type(plan.tables)().to_dict()
         given = {name for name, value in plan.tables.to_dict().items() if value != usual[name]}
         parts.append(_part("tables", plan.tables, given | {"nodes", "edges"}))
-    parts += [_part("model", preset.model), _part("training", preset.training)]
-    if preset.strategy.settings.names():
-        parts.append(_part("strategy", preset.strategy.settings))
+    strategy = preset.strategy.settings
+    for kind, settings in (("model", preset.model), ("training", preset.training)):
+        parts.append(_part(kind, settings, shown=kinds[kind]))
+    if strategy.names():
+        parts.append(_part("strategy", strategy, shown=kinds["strategy"]))
     return "\n\n".join(parts) + "\n"
 
 
 def settings_toml(plan: RunPlan) -> str:
-    """All settings of a plan by kind, in tables; those of the run that are none are left out."""
+    """All settings of a plan that have an effect, by kind; those of the run that are none are not.
+
+    It can be read as a settings file, in which a setting without effect is an error.
+    """
     tables = [
         f"[{kind}]\n"
         + "".join(
@@ -185,18 +200,23 @@ def settings_toml(plan: RunPlan) -> str:
             for name, value in settings.items()
             if value is not None or kind in ("model", "training", "strategy")
         )
-        for kind, settings in plan.to_dict().items()
+        for kind, settings in plan.in_effect().items()
     ]
     return "\n".join(tables)
 
 
-def _part(kind: str, settings: Settings, given: set[str] | None = None) -> str:
-    """One table. What is not given is commented out."""
+def _part(
+    kind: str,
+    settings: Settings,
+    given: set[str] | None = None,
+    shown: Mapping[str, Any] | None = None,
+) -> str:
+    """One table of all settings, or of those `shown`; what is not given is commented out."""
     settled = given or set()
     entries = []
     about = meanings(type(settings))
     for name, value in settings.to_dict().items():
-        if name == "dataset" and name not in settled:
+        if (name == "dataset" and name not in settled) or name not in (shown or settings.names()):
             continue
         comment = textwrap.wrap(about.get(name, ""), _WIDTH)
         setting = f"{name} = {_written(value)}"

@@ -141,7 +141,8 @@ class RunFolder:
             # On the CPU and in one piece each: what safetensors asks for.
             blob = save_tensors({name: t.cpu().contiguous() for name, t in weights.items()})
             write_file(self.path / file, blob)
-            entry = {"file": file, "sha256": hashlib.sha256(blob).hexdigest()}
+            digest = hashlib.sha256(blob).hexdigest()
+            entry = {"file": file, "bytes": len(blob), "sha256": digest}
         record = {"format": FORMAT, **content, "weights": entry}
         write_file(self.path / RUN_FILE, sealed(record))
         self.remove_old(record)
@@ -165,7 +166,8 @@ class RunFolder:
             raise CheckpointError(f"The run in {self.path} has no weights yet.")
         with reading(self.path):
             sha256 = from_json(str, entry["sha256"], "sha256")
-        return read_tensors(self.path / self._weights_file(content), sha256)
+            size = from_json(int, entry["bytes"], "bytes")
+        return read_tensors(self.path / self._weights_file(content), sha256, size)
 
     def _weights_file(self, content: Mapping[str, Any]) -> str:
         """The name of the file with the tensors that belong to this content."""
@@ -220,14 +222,14 @@ def sealed(content: Mapping[str, Any]) -> bytes:
     return (json_text(record, indent=1) + "\n").encode()
 
 
-def read_tensors(file: Path, sha256: str) -> Weights:
-    """The tensors of a safetensors file that must have this SHA-256.
+def read_tensors(file: Path, sha256: str, num_bytes: int) -> Weights:
+    """The tensors of a safetensors file that must have this size and this SHA-256.
 
     Raises:
         CheckpointError: It is another file, or none.
     """
     # First bit by bit: another file may be larger than memory.
-    if file_sha256(file) != sha256:
+    if file_sha256(file, num_bytes) != sha256:
         raise CheckpointError(f"{file} is damaged: it is not the file that {RUN_FILE} names.")
     blob = read_file(file)
     try:

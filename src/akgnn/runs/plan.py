@@ -1,7 +1,7 @@
 """What a run is to be: data, model, seed and all settings, before anything is trained."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,15 +20,18 @@ from akgnn.data.node_data import NodeData
 from akgnn.data.published import PYG_SOURCES
 from akgnn.data.tables.recipe import FeatureRecipe
 from akgnn.data.tables.settings import TableSettings, renamed_table_settings
-from akgnn.errors import SettingsError, UnknownNameError
+from akgnn.errors import NoEffectError, SettingsError, UnknownNameError
+from akgnn.machine.device import check_defaults
 from akgnn.models.registry import build_model
 from akgnn.runs.presets import (
     ANY_GRAPH,
     Preset,
+    check_effect,
     default_settings,
     list_presets,
     load_preset,
     preset_for_own_tables,
+    without_effect,
 )
 from akgnn.settings import Settings, count, seed
 from akgnn.training.strategies.supervised import Strategy
@@ -90,7 +93,8 @@ class RunPlan:
 
     Where nobody named a preset, `open` has the plans to choose from, this one in front, and `mixed`
     those for tables whose columns are of several kinds; `candidates` and `suited_to` take them once
-    the data are known.
+    the data are known. `left_out` names the presets and models that validation does not compare,
+    because a setting that was named does not fit them.
     """
 
     run: RunSettings
@@ -98,6 +102,7 @@ class RunPlan:
     tables: TableSettings | None = None
     open: tuple["RunPlan", ...] = ()
     mixed: tuple["RunPlan", ...] = ()
+    left_out: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def make(
@@ -107,12 +112,18 @@ class RunPlan:
         *,
         by_kind: Mapping[str, Mapping[str, Any]] | None = None,
         tables: TableSettings | None = None,
+        is_study: bool = False,
     ) -> "RunPlan":
-        """Decide the settings: those of the preset, with those `by_kind`, with `changes`."""
-        preset = load_preset(run.model, run.preset, base_name(run.dataset)).updated_by_kind(
-            by_kind or {}
-        )
-        return cls(run, preset.updated(changes or {}), tables)
+        """Decide the settings: those of the preset, with those `by_kind`, with `changes`.
+
+        In a study, rows of a fixed kernel may name how others learn theirs.
+        """
+        preset = load_preset(run.model, run.preset, base_name(run.dataset))
+        preset = preset.updated(changes or {}, by_kind)
+        named = {name for values in (by_kind or {}).values() for name in values}
+        named |= set(changes or {})
+        check_effect(run.model, preset, named, is_study=is_study)
+        return cls(run, preset, tables)
 
     @classmethod
     def decide(
@@ -164,7 +175,7 @@ class RunPlan:
         values = _renamed(settings)
         run = RunSettings.from_mapping(values["run"])
         tables = TableSettings.from_mapping(values["tables"]) if "tables" in values else None
-        return cls(run, default_settings(run.model).updated_by_kind(values), tables)
+        return cls(run, default_settings(run.model).restored(values), tables)
 
     @property
     def data_name(self) -> str:
@@ -176,7 +187,9 @@ class RunPlan:
     ) -> "RunPlan":
         """The same plan with other values of the run, the preset and the tables."""
         others = None if self.tables is None else self.tables.updated(tables)
-        return RunPlan(self.run.updated(run), self.preset.updated(changes), others)
+        preset = self.preset.updated(changes)
+        check_effect(self.run.model, preset, changes)
+        return RunPlan(self.run.updated(run), preset, others)
 
     def with_seed(self, seed: int) -> "RunPlan":
         """The same plan with another seed."""
@@ -210,6 +223,7 @@ class RunPlan:
                 base,
                 run=replace(self.run, model=plan.run.model, preset=plan.run.preset),
                 preset=plan.preset,
+                left_out=plan.left_out,
             )
             for plan in plans
         ]
@@ -219,8 +233,18 @@ class RunPlan:
         tables = {} if self.tables is None else {"tables": self.tables.to_dict()}
         return {"run": self.run.to_dict(), **tables, **self.preset.to_dict()}
 
+    def in_effect(self) -> dict[str, dict[str, Any]]:
+        """As `to_dict`, without settings of the preset that have no effect."""
+        unused = without_effect(self.run.model, self.preset)
+        kinds = {
+            kind: {name: value for name, value in values.items() if name not in unused}
+            for kind, values in self.preset.in_effect().items()
+        }
+        return {**self.to_dict(), **kinds}
+
     def build(self, data: NodeData) -> nn.Module:
         """The model, with the initial weights of the run's seed."""
+        check_defaults()
         sizes = data.num_features, data.num_classes
         model = build_model(self.run.model, self.preset.model, *sizes, seed=self.run.seed)
         return model.to(data.y.device)
@@ -282,16 +306,23 @@ def _plans_of(
     tables: TableSettings | None,
     named: Sequence[tuple[str, str]],
 ) -> list[RunPlan]:
-    """A plan of each model and preset that goes with what was asked for; the first has to."""
+    """A plan of each model and preset that goes with what was asked for; the first has to.
+
+    It says which others were left out.
+    """
     plans: list[RunPlan] = []
+    left_out: list[str] = []
     for model, preset in named:
         asked = RunSettings.from_mapping({**run, "model": model, "preset": preset})
         try:
             plans.append(RunPlan.make(asked, changes, by_kind=by_kind, tables=tables))
-        except (SettingsError, UnknownNameError):
+        except (SettingsError, UnknownNameError) as error:
             if not plans:
                 raise
-    return plans
+            # A number of channels, say, may suit one preset alone; that hides nothing.
+            if isinstance(error, NoEffectError | UnknownNameError):
+                left_out.append(preset if model == plans[0].run.model else model)
+    return [replace(plans[0], left_out=tuple(left_out)), *plans[1:]]
 
 
 def _is_others(dataset: str | None) -> bool:

@@ -4,12 +4,13 @@ Beside its presets a file has one more table, `search`: what `akgnn tune` looks 
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from akgnn.errors import UnknownNameError
+from akgnn.errors import NoEffectError, UnknownNameError
+from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.models.registry import MODELS, find_model
 from akgnn.settings import Settings
 from akgnn.training.settings import TrainSettings
@@ -28,10 +29,17 @@ class Preset:
     training: TrainSettings
     strategy: StrategyChoice
 
-    def updated(self, values: Mapping[str, Any]) -> "Preset":
-        """A copy with other values; each name is looked up in all kinds of settings."""
+    def updated(
+        self, values: Mapping[str, Any], by_kind: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> "Preset":
+        """A copy with the values `by_kind`, and others looked up by name in all kinds of settings.
+
+        All are put in together, as one may need another.
+        """
+        by_kind = by_kind or {}
         # Another strategy brings other names.
-        chosen = {name: value for name, value in values.items() if name == "strategy"}
+        chosen = {**by_kind.get("strategy", {}), **values}
+        chosen = {name: value for name, value in chosen.items() if name == "strategy"}
         known = self.updated_by_kind({"strategy": chosen}).to_dict()
         every = [name for kind in known.values() for name in kind]
         for name in values:
@@ -39,7 +47,10 @@ class Preset:
                 raise UnknownNameError("setting", name, every)
         return self.updated_by_kind(
             {
-                kind: {name: value for name, value in values.items() if name in names}
+                kind: {
+                    **by_kind.get(kind, {}),
+                    **{name: value for name, value in values.items() if name in names},
+                }
                 for kind, names in known.items()
             }
         )
@@ -55,6 +66,25 @@ class Preset:
             self.strategy.updated(values.get("strategy", {})),
         )
 
+    def restored(self, values: Mapping[str, Any]) -> "Preset":
+        """A copy with the values of a record by kind, which has those without effect as well."""
+        strategy = dict(values.get("strategy", {}))
+        chosen = self.strategy.updated({"strategy": strategy.pop("strategy", self.strategy.name)})
+        return Preset(
+            self.model.restored(values.get("model", {})),
+            self.training.restored(values.get("training", {})),
+            StrategyChoice(chosen.name, chosen.settings.restored(strategy)),
+        )
+
+    def in_effect(self) -> dict[str, dict[str, Any]]:
+        """The settings by kind and name, without those that have no effect with the others."""
+        strategy = {"strategy": self.strategy.name, **self.strategy.settings.in_effect()}
+        return {
+            "model": self.model.in_effect(),
+            "training": self.training.in_effect(),
+            "strategy": strategy,
+        }
+
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """The settings by kind and name."""
         return {
@@ -68,6 +98,48 @@ def default_settings(model: str) -> Preset:
     """The settings of a model before any preset."""
     entry = find_model(model)
     return Preset(entry.settings(), TrainSettings(), StrategyChoice.of(entry.strategy))
+
+
+def without_effect(model: str, preset: Preset, *, is_study: bool = False) -> dict[str, str]:
+    """Settings of training and strategy that have no effect on a model, and why.
+
+    In a study rows of a fixed kernel may have settings of how others learn theirs.
+    """
+    entry, settings = find_model(model), preset.model.to_dict()
+    training = TrainSettings.names()
+    phi = [name for name in (*training, *preset.strategy.settings.names()) if name[:4] == "phi_"]
+    starts = ["several_starts", "same_starts"]
+    has_starts = isinstance(entry.model, type) and issubclass(entry.model, AdaptiveNetwork)
+    found: dict[str, str] = {}
+    if not preset.training.several_starts:
+        found["same_starts"] = "several_starts=False"
+    if not is_study:
+        if settings.get("kernel_start") is not None:
+            found |= dict.fromkeys(starts, f"kernel_start={settings['kernel_start']:g}")
+        if not settings.get("learn_lambda", True):
+            found |= dict.fromkeys(phi + starts, "learn_lambda=False")
+    if not has_starts:
+        found |= dict.fromkeys(starts, f"model {model!r}, which trains from one start")
+    if not entry.has_phi:
+        found |= dict.fromkeys(phi, f"model {model!r}, which has no kernel")
+    if entry.model is None:
+        others = [name for name in training if name not in ("stop_on", "class_weight")]
+        found |= dict.fromkeys(others, f"model {model!r}, which is no network")
+    return found
+
+
+def check_effect(
+    model: str, preset: Preset, named: Iterable[str], *, is_study: bool = False
+) -> None:
+    """Refuse named settings of training and strategy that have no effect on a model.
+
+    Raises:
+        SettingsError: One has none.
+    """
+    unused = without_effect(model, preset, is_study=is_study)
+    for name in sorted(named):
+        if name in unused:
+            raise NoEffectError(f"{name} has no effect with {unused[name]}; leave it out.")
 
 
 def list_presets(model: str) -> dict[str, str]:

@@ -22,7 +22,7 @@ from akgnn.errors import (
     DataError,
     SettingsError,
 )
-from akgnn.machine.device import choose_device
+from akgnn.machine.device import check_defaults, choose_device
 from akgnn.machine.provenance import versions
 from akgnn.models.predict_first import MLP
 from akgnn.models.registry import build_model, find_model
@@ -92,6 +92,7 @@ class Run:
             return self.trained_model.cpu().eval()
         assert self.folder is not None, "a run has its model, or a folder that keeps it"
         tensors = self.folder.read_weights(self.folder.read())
+        check_defaults()
         with reading(self.folder.path):
             return self.with_weights(tensors).model
 
@@ -103,6 +104,7 @@ class Run:
         """
         weights = {n: t for n, t in tensors.items() if not n.startswith(EXTRA_TENSORS)}
         # Sizes are compared before there are any numbers: a record may claim more than memory has.
+        check_defaults()
         with torch.device("meta"):
             expected = self._build().state_dict()
         check_fit(f"weights of {self._where}", weights, expected)

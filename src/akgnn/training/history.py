@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from akgnn.codec import from_json
@@ -104,6 +105,12 @@ class History:
         for name, column in parsed.items():
             if len(column) != length and (column or name in required):
                 raise ValueError(f"the column {name} of the history has another length")
+            if name in nested and len(set(map(len, column))) > 1:
+                raise ValueError(f"the column {name} of the history has rows of other lengths")
+        start = parsed.get("start", [])
+        # The first restart is 0, and each follows the one before.
+        if any(number - before not in (0, 1) for before, number in pairwise([0, *start])):
+            raise ValueError("the column start of the history does not count restarts")
         return cls._of(parsed)
 
     @classmethod

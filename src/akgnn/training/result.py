@@ -139,6 +139,14 @@ class FitResult:
         num_test = from_json(int, content.get("num_test", 0), "num_test")
         if not 0 <= num_test < _MOST_NODES:
             raise ValueError(f"num_test is {num_test}")
+        best_epoch, epochs = (
+            from_json(int, content[name], name) for name in ("best_epoch", "epochs")
+        )
+        # Members of an ensemble come without a history.
+        if not 1 <= best_epoch <= epochs or len(history) not in (0, epochs):
+            raise ValueError(
+                f"the best epoch is {best_epoch} of {epochs}, and the history has {len(history)}"
+            )
         numbers = tuple[float, ...]
         # Runs from before probabilities were calibrated have them as they were.
         temperature, power, size, share = (
@@ -147,8 +155,8 @@ class FitResult:
         )
         return cls(
             scores,
-            from_json(int, content["best_epoch"], "best_epoch"),
-            from_json(int, content["epochs"], "epochs"),
+            best_epoch,
+            epochs,
             from_json(float, content["seconds"], "seconds"),
             from_json(numbers, content["lambda_max"], "lambda_max"),
             from_json(numbers, content.get("neighbour_share", []), "neighbour_share"),

@@ -82,8 +82,8 @@ def load_space(model: str) -> tuple[Dimension, ...]:
 
 
 def space_of(model: str, preset: Preset, fixed: Mapping[str, Any]) -> tuple[Dimension, ...]:
-    """A model's space without what is fixed, and without what another strategy does not have."""
-    known = settings_of(preset)
+    """A model's space without what is fixed, and without what has no effect with the preset."""
+    known = {name for kind in preset.in_effect().values() for name in kind}
     space = tuple(
         dimension
         for dimension in load_space(model)

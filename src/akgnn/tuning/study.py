@@ -4,15 +4,17 @@ import math
 import sqlite3
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from akgnn.codec import MISFITS, cause_of
 from akgnn.errors import MissingExtraError, RunFolderError
+from akgnn.text import in_one_line
 from akgnn.training.score import Score
 from akgnn.tuning.space import Dimension, Value, rounded
 
@@ -20,9 +22,15 @@ if TYPE_CHECKING:
     import optuna
 
 TrialState = Literal["finished", "pruned", "failed"]
+Direction = Literal["minimize", "maximize"]
 
 _NAME = "akgnn"
 _ABOUT, _RESULT = "about", "result"
+# Tables that optuna has had in all releases; it would make those that are missing again, empty.
+_TABLES = (
+    "study_directions", "study_user_attributes", "trials", "trial_params", "trial_values",
+    "trial_user_attributes", "version_info",
+)  # fmt: skip
 # Trials before the first may be pruned, and epochs before a trial may be.
 _FIRST_TRIALS, _FIRST_EPOCHS = 5, 50
 # Importance is that for being among the best quarter, which should have five trials or more.
@@ -87,26 +95,35 @@ class Study:
 
         _check_file(file)
         self._states = optuna.trial.TrialState
-        url = URL.create("sqlite", database=str(file.resolve()))
-        self._storage = optuna.storages.RDBStorage(url.render_as_string())
-        self.study = optuna.create_study(
-            storage=self._storage,
-            study_name=_NAME,
-            direction="minimize" if score.metric.lower_is_better else "maximize",
-            pruner=optuna.pruners.MedianPruner(_FIRST_TRIALS, _FIRST_EPOCHS),
-            load_if_exists=True,
-        )
-        kept = self.study.user_attrs.get(_ABOUT)
-        if kept is None:
-            self.study.set_user_attr(_ABOUT, about)
-        elif different := _difference(kept, about):
-            self.close()
-            raise RunFolderError(
-                f"{file} holds another search: its {different}. Choose another folder."
+        direction: Direction = "minimize" if score.metric.lower_is_better else "maximize"
+        with _reading_study(file), ExitStack() as stack:
+            url = URL.create("sqlite", database=str(file.resolve()))
+            self._storage = optuna.storages.RDBStorage(url.render_as_string())
+            stack.callback(self.close)
+            self.study = optuna.create_study(
+                storage=self._storage,
+                study_name=_NAME,
+                direction=direction,
+                pruner=optuna.pruners.MedianPruner(_FIRST_TRIALS, _FIRST_EPOCHS),
+                load_if_exists=True,
             )
-        # Whoever tried these was killed: nobody else may be at work in the folder.
-        for trial in self.study.get_trials(states=[self._states.RUNNING]):
-            self.study.tell(trial.number, state=self._states.FAIL)
+            kept = self.study.user_attrs.get(_ABOUT)
+            if kept is None and self.study.get_trials(False):
+                raise ValueError("it does not say what was searched")
+            if kept is None:
+                self.study.set_user_attr(_ABOUT, about)
+            elif different := _difference(kept, about):
+                raise RunFolderError(
+                    f"{file} holds another search: its {different}. Choose another folder."
+                )
+            if [each.name.lower() for each in self.study.directions] != [direction]:
+                raise ValueError(f"its scores are not those to {direction}")
+            # Whoever tried these was killed: nobody else may be at work in the folder.
+            for trial in self.study.get_trials(states=[self._states.RUNNING]):
+                self.study.tell(trial.number, state=self._states.FAIL)
+            for each in self.trials:
+                _check_trial(each, set(about.get("space", each.values)))
+            stack.pop_all()
 
     @property
     def trials(self) -> tuple[Trial, ...]:
@@ -181,6 +198,42 @@ class Study:
         self.study.tell(trial, state=self._states.FAIL)
 
 
+@contextmanager
+def _reading_study(file: Path) -> Iterator[None]:
+    """Inside, what optuna or we cannot make sense of is an error that names the file.
+
+    Raises:
+        RunFolderError: The file is damaged, or another release of optuna wrote it.
+    """
+    import optuna
+
+    try:
+        yield
+    except RunFolderError:
+        raise
+    # Optuna tells a schema of another release by RuntimeError, and asserts what it reads.
+    except (*MISFITS, RuntimeError, AssertionError, LookupError) as error:
+        cause = in_one_line(cause_of(error))[:200] or type(error).__name__
+        raise RunFolderError(
+            f"{file} is damaged, or written by another release of optuna than {optuna.__version__}"
+            f": {cause}. Choose another folder, or install that release."
+        ) from error
+
+
+def _check_trial(trial: Trial, names: set[str]) -> None:
+    """Refuse a trial that does not have what is searched, or no score though it finished.
+
+    Raises:
+        ValueError: It does not.
+    """
+    if set(trial.values) != names:
+        raise ValueError(f"trial {trial.number} has no value of {min(names ^ set(trial.values))}")
+    if trial.state not in get_args(TrialState):
+        raise ValueError(f"trial {trial.number} ended as {trial.state!r}")
+    if trial.state == "finished" and not math.isfinite(trial.score):
+        raise ValueError(f"trial {trial.number} has finished without a score")
+
+
 def _plain(number: int, trial: "optuna.trial.FrozenTrial") -> Trial:
     result = trial.user_attrs[_RESULT]
     score = math.nan if trial.value is None or result["state"] == "failed" else trial.value
@@ -200,6 +253,11 @@ def _check_file(file: Path) -> None:
         raise RunFolderError(f"{file} cannot be read as an SQLite file: {error}.") from error
     if found and ("studies",) not in found:
         raise RunFolderError(f"{file} is a database of something else; choose another folder.")
+    for name in _TABLES:
+        if found and (name,) not in found:
+            raise RunFolderError(
+                f"{file} is damaged: it has no table {name!r}; choose another folder."
+            )
 
 
 def _difference(kept: Any, about: Mapping[str, Mapping[str, Any]]) -> str:

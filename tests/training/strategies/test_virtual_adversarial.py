@@ -151,7 +151,7 @@ def test_only_a_gcn_is_trained_so():
 )
 def test_settings_of_the_other_adversary_are_refused(adversary, name, value):
     other = {"sampled": "optimised", "optimised": "sampled"}[adversary]
-    with pytest.raises(SettingsError, match=f"^{name}={value} needs adversary='{other}'.$"):
+    with pytest.raises(SettingsError, match=f"^{name}={value} needs adversary='{other}', and"):
         VirtualAdversarialSettings(adversary=adversary, **{name: value})
     assert getattr(VirtualAdversarialSettings(adversary=other, **{name: value}), name) == value
 

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from akgnn.data.catalogue import Direction, directed
+from akgnn.data.edge_weights import WEIGHTS, wrong_weight
 from akgnn.data.sorted_edges import SortedEdges, with_transpose_in_files
 from akgnn.data.tables.columns import end_columns, named_column
 from akgnn.data.tables.nodes import IdFinder, checked_ids, joined_ids, listed_ids, positions
@@ -24,6 +25,10 @@ from akgnn.data.tables.table import (
 )
 from akgnn.errors import DataError
 from akgnn.graph import Graph
+from akgnn.similar_names import looks, visible
+
+# Ids of nodes that are compared with one that is missing.
+_MOST_COMPARED = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +119,7 @@ def read_graph(
     ends = find_ends(edges, ids)
     dropped = int((~ends.is_known).sum())
     if dropped and settings.unknown_ids == "refuse":
-        raise unknown_ids_error(edges, ends, nodes_name)
+        raise unknown_ids_error(edges, ends, nodes_name, known=ids)
     if dropped == len(edges.table):
         raise DataError(f"{opened.name}: no edge joins two ids of {nodes_name}.")
     graph = build_graph(ends.where(ends.is_known) if dropped else ends, len(ids), direction)
@@ -146,7 +151,7 @@ def _graph_in_files(
         ends = _found(block, finder.positions)
         unknown = int((~ends.is_known).sum())
         if unknown and settings.unknown_ids == "refuse":
-            raise unknown_ids_error(block, ends, nodes_name, is_part=True)
+            raise unknown_ids_error(block, ends, nodes_name, is_part=True, known=ids)
         rows, dropped = rows + len(block.table), dropped + unknown
         ends = ends.where(ends.is_known) if unknown else ends
         source, target = torch.from_numpy(ends.index)
@@ -175,8 +180,12 @@ def unknown_ids_error(
     advice: str = "add them, or leave such edges out with `unknown_ids='drop'`.",
     *,
     is_part: bool = False,
+    known: pa.ChunkedArray | None = None,
 ) -> DataError:
-    """The error about edges to ids that no node has; there may be more if this is a part."""
+    """The error about edges to ids that no node has; there may be more if this is a part.
+
+    If the ids of the nodes are `known`, it names one that looks like an id that is missing.
+    """
     row = np.flatnonzero(~ends.is_known)
     missing = [
         ids.take(pa.array(row[position[row] < 0]))
@@ -186,8 +195,19 @@ def unknown_ids_error(
     number = f"{'at least ' * is_part}{len(row):,}"
     return DataError(
         f"{edges.table.name}, first at {edges.table.locate(int(row[0]))}: {number} edges "
-        f"mention {len(unknown):,} ids that are not in {nodes}: {listed_ids(unknown)}; {advice}"
+        f"mention {len(unknown):,} ids that are not in {nodes}: {listed_ids(unknown)}"
+        f"{_like_a_known_id(unknown, known)}; {advice}"
     )
+
+
+def _like_a_known_id(unknown: pa.ChunkedArray, known: pa.ChunkedArray | None) -> str:
+    """Words about a node whose id looks like the first that is missing."""
+    if known is None or len(known) > _MOST_COMPARED:
+        return ""
+    wanted = str(unknown[0].as_py())
+    look = looks(wanted)
+    twin = next((name for name in map(str, known.to_pylist()) if looks(name) == look), None)
+    return "" if twin is None else f" ({visible(wanted)} looks like the node {visible(twin)})"
 
 
 def build_graph(edges: Edges, num_nodes: int, direction: Direction) -> Graph:
@@ -213,17 +233,8 @@ def _weights(table: Table, name: str) -> NDArray[np.float64]:
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind)):
         raise DataError(f"{table.of(name)}: weights must be numbers, got {kind}.")
     values = np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
-    is_wrong = ~((values >= 0) & (values <= np.finfo(np.float32).max))
-    if is_wrong.any():
-        row = int(is_wrong.argmax())
+    row = wrong_weight(values)
+    if row is not None:
         what = "is missing" if np.isnan(values[row]) else f"is {values[row]:g}"
-        raise DataError(
-            f"{table.at(row, name)}: the weight {what}; it must be a finite number from 0 on."
-        )
-    if values.sum() > np.finfo(np.float32).max:
-        row = int(values.argmax())
-        raise DataError(
-            f"{table.at(row, name)}: the weight is {values[row]:g}, and all weights add up to more "
-            "than 3.4e38; rescale them."
-        )
+        raise DataError(f"{table.at(row, name)}: the weight {what}; {WEIGHTS}.")
     return values

@@ -28,6 +28,7 @@ from akgnn.data.tables.words import word_entries, words_a_text
 from akgnn.data.transforms import SPARSE_BELOW, csr_from_scipy
 from akgnn.errors import DataError, did_you_mean
 from akgnn.graph import Graph
+from akgnn.similar_names import warn_of_look_alikes
 
 # From here on a scaled number grows like its logarithm.
 _SQUASHED_FROM = 3.0
@@ -60,6 +61,8 @@ def learn_recipe(
         if standardise and isinstance(column, NumberColumn):
             column = _standardised(name, values)
         _check_missing(table, name, values, missing)
+        if isinstance(column, CategoryColumn):
+            warn_of_look_alikes(f"{table.of(name)}: categories", column.categories)
         columns.append(column)
         typed[name] = values
     entries = sum(_number_of_entries(column, typed[column.name]) for column in columns)

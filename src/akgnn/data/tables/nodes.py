@@ -21,6 +21,7 @@ from akgnn.data.tables.table import (
     pc,
 )
 from akgnn.errors import DataError
+from akgnn.similar_names import warn_of_look_alikes
 
 DEFAULT_SPLIT = "60/20/20"
 # Ids that a message lists.
@@ -163,18 +164,12 @@ def encode_labels(table: Table, name: str) -> tuple[Tensor, tuple[str, ...]]:
         raise DataError(f"{table.of(name)}: every label is missing, so there is nothing to learn.")
     table.check_text(name, column)
     distinct = pc.unique(present).to_pylist()
-    for text in distinct:
-        # The name of a class is shown everywhere and kept in records; stricter than other texts.
-        if not text.isprintable():
-            where = table.at(first_true(pc.equal(column, text)) or 0, name)
-            raise DataError(
-                f"{where}: {text!r} holds a character that cannot be printed; take it out."
-            )
     _check_classes(table.of(name), distinct, len(present))
     advice = "Name another column with `label`, or sort the values into groups with names."
     check_class_count(table.of(name), distinct, len(column), advice)
     are_numbers = all(_number(text) is not None for text in distinct)
     names = sorted(distinct, key=lambda text: (_number(text) if are_numbers else 0, text))
+    warn_of_look_alikes(f"{table.of(name)}: labels", names)
     index = pc.index_in(column, value_set=pa.array(names, pa.large_string()))
     # A missing label has no index.
     y = np.asarray(pc.fill_null(index, -1).to_numpy(), dtype=np.int64)

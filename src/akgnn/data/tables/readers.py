@@ -21,6 +21,7 @@ from akgnn.data.tables.table import (
     values_of_one_kind,
 )
 from akgnn.errors import DataError, MissingExtraError, SettingsError
+from akgnn.text import is_printable
 
 # No line may be longer.
 _JSON_BLOCK = 2**24
@@ -130,7 +131,9 @@ def _open_npy(path: Path) -> TableSource:
 
     def table(columns: Sequence[str], start: int, stop: int) -> pa.Table:
         kept = {name: ends[start:stop, _NPY_COLUMNS.index(name)] for name in columns}
-        return pa.table({name: np.ascontiguousarray(column) for name, column in kept.items()})
+        # Arrow has no big-endian numbers.
+        kind = ends.dtype.newbyteorder("=")
+        return pa.table({name: np.ascontiguousarray(column, kind) for name, column in kept.items()})
 
     def read(columns: Sequence[str], text: Collection[str]) -> pa.Table:
         return table(columns, 0, len(ends))
@@ -163,9 +166,27 @@ def to_arrow(frame: Any, name: str) -> pa.Table:
     columns = []
     for column in native.columns:
         with values_of_one_kind(f"{name}, column {column!r}"):
-            columns.append(native.get_column(column).to_arrow())
+            columns.append(_with_plain_categories(native.get_column(column)).to_arrow())
     # pandas lets numbers be names.
     return pa.table(columns, names=[str(column) for column in native.columns])
+
+
+def _with_plain_categories(column: Any) -> Any:
+    """A column of narwhals, whose categories are text where Arrow has no such kind of category.
+
+    Intervals, of `pandas.cut` for example, become text such as `(0.5, 1.5]`.
+    """
+    series = column.to_native()
+    if str(getattr(series, "dtype", "")).startswith("interval"):
+        series = series.astype("category")
+    categories = getattr(getattr(series, "cat", None), "categories", None)
+    kind = str(getattr(categories, "dtype", ""))
+    if categories is None or not (kind == "object" or kind.startswith("interval")):
+        return column
+    import narwhals as nw
+
+    names = list(map(str, categories))
+    return nw.from_native(series.cat.rename_categories(names), series_only=True)
 
 
 def _open_json_lines(path: Path) -> TableSource:
@@ -176,7 +197,7 @@ def _open_json_lines(path: Path) -> TableSource:
     if first is None:
         raise DataError(f"{path} is empty; each line must hold a JSON object.")
     for name in first:
-        if not name.isprintable():
+        if not is_printable(name):
             raise DataError(f"{path}: the column {name[:40]!r} cannot be printed; rename it.")
     _check_nesting(path)
     # Left to itself, pyarrow takes texts that look like dates for dates.

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, get_args
-from unicodedata import category
 
 from torch import Tensor
 
@@ -16,6 +15,7 @@ from akgnn.data.tables.settings import Missing
 from akgnn.data.transforms import rows_to_1
 from akgnn.errors import DataError
 from akgnn.graph import Graph
+from akgnn.text import is_printable
 
 if TYPE_CHECKING:
     from akgnn.data.tables.table import Table
@@ -103,7 +103,7 @@ class CategoryColumn:
                 f"{MOST_CATEGORIES} are possible."
             )
         for text in self.categories:
-            if not isinstance(text, str) or any(category(sign) == "Cc" for sign in text):
+            if not isinstance(text, str) or not is_printable(text):
                 raise DataError(f"Column {self.name!r}: category {text!r} is no plain text.")
         if list(self.categories) != sorted(set(self.categories)):
             raise DataError(f"Column {self.name!r}: its categories are not sorted.")
@@ -367,5 +367,5 @@ def _check_ascending(name: str, what: str, values: Sequence[float]) -> None:
 
 
 def _check_name(name: object) -> None:
-    if not isinstance(name, str) or not name or not name.isprintable():
+    if not isinstance(name, str) or not name or not is_printable(name):
         raise DataError(f"{name!r} is no name of a column.")

@@ -1,5 +1,6 @@
 """A table together with where it came from, so that a message can name file, line and column."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -7,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from akgnn.errors import DataError, MissingExtraError
+from akgnn.text import CONTROL, is_printable
+from akgnn.text import in_one_line as one_line
 
 try:
     import pyarrow as pa
@@ -21,7 +24,8 @@ ROWS_AT_ONCE = 2**18
 """Rows of a table that is read block by block."""
 # Longer texts are no ids, labels or categories; most often a quote was left open.
 _LONGEST_TEXT = 1000
-_CONTROL = r"\p{Cc}"
+# As Arrow writes it.
+_CONTROL = "[" + re.sub(r"\\[xu]([0-9a-f]+)", r"\\x{\1}", CONTROL) + "]"
 NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 
 
@@ -72,8 +76,8 @@ class Table:
         """Refuse texts that no terminal should show, or that are too long to be names."""
         row = first_true(pc.match_substring_regex(column, _CONTROL))
         if row is not None:
-            where, text = self.at(row, name), column[row].as_py()[:40]
-            raise DataError(f"{where}: {text!r} holds a control character; take it out.")
+            where, found = self.at(row, name), column[row].as_py()[:40]
+            raise DataError(f"{where}: {found!r} holds a control character; take it out.")
         row = first_true(pc.greater(pc.utf8_length(column), _LONGEST_TEXT))
         if row is not None:
             length = len(column[row].as_py())
@@ -112,7 +116,7 @@ class TableSource:
                     f"{self.name}: column {number} has no name. (pandas writes its index so; "
                     "index=False leaves it out.)"
                 )
-            if not name.isprintable():
+            if not is_printable(name):
                 raise DataError(
                     f"{self.name}: the name of column {number}, {name[:40]!r}, holds a "
                     "character that cannot be printed."
@@ -205,8 +209,7 @@ def _joined(columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
 
 def in_one_line(error: Exception) -> str:
     """What another library has to say, fit for the middle of a message."""
-    words = "".join(sign if sign.isprintable() else " " for sign in str(error)).split()
-    return " ".join(words)[:300].rstrip(".")
+    return one_line(error)[:300].rstrip(".")
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Batch virtual adversarial training: predictions should not change when features do, a little."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Literal, cast
 
 import torch
@@ -15,7 +15,7 @@ from akgnn.layers.dropout import Dropout, DropoutKey
 from akgnn.models.gcn import GCN, GCNConv
 from akgnn.ops.adaptive import adaptive_propagate
 from akgnn.ops.dropout import Noise, dropout
-from akgnn.settings import Settings, count, non_negative, positive
+from akgnn.settings import Settings, count, needs, non_negative, positive
 from akgnn.training.strategies.perturbations import (
     random_directions,
     small_numbers,
@@ -25,12 +25,6 @@ from akgnn.training.strategies.perturbations import (
 from akgnn.training.strategies.supervised import training_loss
 
 Adversary = Literal["sampled", "optimised"]
-
-# Which settings an adversary has to itself.
-_OWN: dict[Adversary, tuple[str, ...]] = {
-    "sampled": ("num_nodes", "hops", "radius", "probe"),
-    "optimised": ("steps", "step_size", "penalty", "deviation"),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,23 +50,14 @@ class VirtualAdversarialSettings(Settings):
     alpha: float = non_negative(0.9)
     beta: float = non_negative(0.7)
     adversary: Adversary = "sampled"
-    num_nodes: int = count(100)
-    hops: int = count(2)
-    radius: float = positive(0.03)
-    probe: float = positive(1e-6)
-    steps: int = count(10, most=1000)
-    step_size: float = positive(1e-3)
-    penalty: float = non_negative(1.0)
-    deviation: float = positive(0.01)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        default = {item.name: item.default for item in fields(self)}
-        for adversary, names in _OWN.items():
-            for name in names:
-                value = getattr(self, name)
-                if adversary != self.adversary and value != default[name]:
-                    raise SettingsError(f"{name}={value!r} needs adversary={adversary!r}.")
+    num_nodes: int = needs(count(100), adversary=("sampled",))
+    hops: int = needs(count(2), adversary=("sampled",))
+    radius: float = needs(positive(0.03), adversary=("sampled",))
+    probe: float = needs(positive(1e-6), adversary=("sampled",))
+    steps: int = needs(count(10, most=1000), adversary=("optimised",))
+    step_size: float = needs(positive(1e-3), adversary=("optimised",))
+    penalty: float = needs(non_negative(1.0), adversary=("optimised",))
+    deviation: float = needs(positive(0.01), adversary=("optimised",))
 
 
 class VirtualAdversarial:
