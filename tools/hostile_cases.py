@@ -1209,10 +1209,12 @@ MORE: list[Case] = [
             "of no recipe": record("data", "recipe", value={}),
             "of a recipe that is a list": record("data", "recipe", value=[1]),
             "of weights elsewhere": record(
-                "weights", value={"file": "../../etc/passwd", "sha256": "0"}
+                "weights", value={"file": "../../etc/passwd", "bytes": 1, "sha256": "0"}
             ),
             "of weights that are a number": record("weights", value=7),
-            "of weights without a name": record("weights", value={"file": "", "sha256": ""}),
+            "of weights without a name": record(
+                "weights", value={"file": "", "bytes": 1, "sha256": ""}
+            ),
             "of a history that is a number": record("history", value=1),
             "of a history of text": record("history", "val_loss", value=["a"]),
             "of a result that is a list": record("result", value=[]),

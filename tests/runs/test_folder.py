@@ -180,7 +180,8 @@ def test_weights_that_are_no_safetensors_are_refused(folder):
     folder.write({}, None)
     content = folder.read()
     (folder.path / "x.safetensors").write_bytes(b"pickle")
-    content["weights"] = {"file": "x.safetensors", "sha256": hashlib.sha256(b"pickle").hexdigest()}
+    sha256 = hashlib.sha256(b"pickle").hexdigest()
+    content["weights"] = {"file": "x.safetensors", "bytes": 6, "sha256": sha256}
     with pytest.raises(CheckpointError, match="is not a safetensors file"):
         folder.read_weights(content)
 
@@ -188,7 +189,7 @@ def test_weights_that_are_no_safetensors_are_refused(folder):
 def test_weights_are_looked_for_in_the_folder_only(folder):
     folder.write({}, None)
     content = folder.read()
-    content["weights"] = {"file": "../../etc/passwd", "sha256": "0"}
+    content["weights"] = {"file": "../../etc/passwd", "bytes": 1, "sha256": "0"}
     with pytest.raises(CheckpointError, match=r"run/passwd cannot be read: it is missing"):
         folder.read_weights(content)
 
