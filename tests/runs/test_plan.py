@@ -209,3 +209,9 @@ def test_presets_that_a_named_setting_does_not_fit_are_told():
     assert [each.run.preset for each in plan.open] == ["any-graph"]
     assert plan.left_out == ("deep", "deep-short", "deep-middle", "deep-long", "mlp")
     assert RunPlan.decide({}, tables=tables).left_out == ()
+
+
+def test_one_start_may_be_asked_for_where_there_is_one():
+    for changes in ({"kernel_start": 3}, {"learn_lambda": False}):
+        plan = RunPlan.decide({}, {**changes, "several_starts": False})
+        assert not plan.preset.training.several_starts

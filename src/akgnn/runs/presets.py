@@ -114,11 +114,14 @@ def without_effect(model: str, preset: Preset, *, is_study: bool = False) -> dic
     if not preset.training.several_starts:
         found["same_starts"] = "several_starts=False"
     if not is_study:
+        # One start is what several_starts=False asks for, and what there is.
+        starts = starts if preset.training.several_starts else ["same_starts"]
         if settings.get("kernel_start") is not None:
             found |= dict.fromkeys(starts, f"kernel_start={settings['kernel_start']:g}")
         if not settings.get("learn_lambda", True):
             found |= dict.fromkeys(phi + starts, "learn_lambda=False")
     if not has_starts:
+        starts = ["several_starts", "same_starts"]
         found |= dict.fromkeys(starts, f"model {model!r}, which trains from one start")
     if not entry.has_phi:
         found |= dict.fromkeys(phi, f"model {model!r}, which has no kernel")
