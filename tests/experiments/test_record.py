@@ -59,7 +59,7 @@ def test_what_does_not_fit_is_an_error(record, change, error):
 
 def test_a_failed_record_has_a_printable_reason_and_no_numbers(record):
     failed = failed_record(record.plan, "no\nluck\x1b", versions={}, environment={})
-    assert failed.error == "no luck "
+    assert failed.error == "no luck"
     assert not failed.is_finished
     assert not failed.is_search
     assert math.isnan(failed.test_accuracy)

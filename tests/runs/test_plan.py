@@ -215,3 +215,26 @@ def test_one_start_may_be_asked_for_where_there_is_one():
     for changes in ({"kernel_start": 3}, {"learn_lambda": False}):
         plan = RunPlan.decide({}, {**changes, "several_starts": False})
         assert not plan.preset.training.several_starts
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"edges": (), "source": "from"}, "`source='from'` needs a table of edges"),
+        ({"edges": (), "weight": "w"}, "`weight='w'` needs a table of edges"),
+        ({"edges": (), "unknown_ids": "drop"}, "`unknown_ids='drop'` needs a table of edges"),
+        ({"edges": "e.csv", "neighbours": 5}, "`neighbours=5` needs rows without a table of edges"),
+    ],
+)
+def test_settings_of_tables_that_have_no_effect_are_refused(settings, words):
+    with pytest.raises(SettingsError, match=words):
+        TableSettings(nodes="n.csv", **settings)
+
+
+@pytest.mark.parametrize("split", [None, "public"])
+def test_a_split_seed_that_draws_nothing_is_refused(split):
+    run = RunSettings(dataset="cora", split=split, split_seed=3)
+    with pytest.raises(SettingsError, match="`split_seed=3` has no effect on the fixed split"):
+        RunPlan.make(run).load()
+    drawn = RunSettings(dataset="cora", split="20-per-class", split_seed=3)
+    assert RunPlan.make(drawn).load().split.name.endswith("seed-3")

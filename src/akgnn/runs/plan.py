@@ -292,7 +292,16 @@ class RunPlan:
             data = load_dataset(
                 self.run.dataset, data_root=data_root, device=device, folder=folder, **treated
             )
+        self._check_split_seed(data)
         return self.with_inputs(data)
+
+    def _check_split_seed(self, data: NodeData) -> None:
+        """Refuse a split seed that draws nothing."""
+        if self.run.split_seed and not data.split.name.endswith(f"seed-{self.run.split_seed}"):
+            raise NoEffectError(
+                f"`split_seed={self.run.split_seed}` has no effect on the fixed split "
+                f"{data.split.name!r}; leave it out, or draw one, with `split='60/20/20'`."
+            )
 
     def with_inputs(self, data: NodeData) -> NodeData:
         """The data with labels among the features if the strategy takes them, else without."""

@@ -1,10 +1,11 @@
 """Which files and columns make the graph, and by which rules."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from akgnn.errors import NoEffectError
 from akgnn.settings import Settings, count
 
 Prepare = Literal["auto", "plain"]
@@ -14,6 +15,8 @@ LINKS = "links"
 """Where the record of a run says that rows are linked to their nearest rows."""
 NODES_SHA256, EDGES_SHA256 = "nodes_sha256", "edges_sha256"
 """Where it keeps the fingerprints of the two tables."""
+# Settings that have an effect only with a table of edges, or only without.
+_OF_EDGES, _WITHOUT_EDGES = ("source", "target", "weight", "unknown_ids"), ("neighbours",)
 # Names that records of earlier versions have.
 _RENAMED = {"features": "columns"}
 
@@ -60,6 +63,16 @@ class TableSettings(Settings):
     missing: Missing = "fill"
     unknown_ids: UnknownIds = "refuse"
     neighbours: int = count(10, most=1000)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        default = {item.name: item.default for item in fields(self)}
+        unused = _OF_EDGES if self.has_no_edges else _WITHOUT_EDGES
+        needed = "a table of edges" if self.has_no_edges else "rows without a table of edges"
+        for name in unused:
+            value = getattr(self, name)
+            if value != default[name]:
+                raise NoEffectError(f"`{name}={value!r}` needs {needed}, and has no effect here.")
 
     @property
     def has_no_edges(self) -> bool:
