@@ -194,7 +194,8 @@ def test_what_can_be_stacked_trains_batched(model, changes, expected):
 
 
 FOLDED = RunPlan.make(
-    RunSettings(dataset="csbm:num_nodes=100", split_seed=4), {"epochs": 3, "hidden_channels": 4}
+    RunSettings(dataset="csbm:num_nodes=100", split="60/20/20", split_seed=4),
+    {"epochs": 3, "hidden_channels": 4},
 )
 
 
