@@ -23,7 +23,7 @@ class SettingsError(AkgnnError, ValueError):
     """A setting outside its range or of the wrong type."""
 
 
-class NoEffectError(SettingsError):
+class NoEffectError(SettingsError, ValueError):
     """A setting that has no effect with the others."""
 
 

@@ -65,7 +65,7 @@ def test_a_mistake_in_the_code_is_not_a_failed_contestant():
         ),
         (MemoryError(), "out of memory"),
         (RuntimeError("not implemented for 'BFloat16'\nmore"), "not implemented for 'BFloat16'"),
-        (RuntimeError("red \x1b[31m text"), "red  [31m text"),
+        (RuntimeError("red \x1b[31m text"), "red [31m text"),
         (RuntimeError(), "RuntimeError"),
     ],
 )

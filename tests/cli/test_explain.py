@@ -218,7 +218,7 @@ def test_data_that_changed_are_refused(run, tmp_path, capsys):
         content["settings"]["run"]["dataset"] = f"{DATA},seed=7"
 
     folder = changed(run, tmp_path / "run", other)
-    assert "is not the data that the run was trained on" in refused([folder, 3], capsys)
+    assert "csbm has changed since the run was trained" in refused([folder, 3], capsys)
 
 
 def test_data_that_are_gone_are_named(run, tmp_path, capsys):

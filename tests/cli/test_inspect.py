@@ -168,7 +168,8 @@ def test_other_data_are_not_taken_for_the_runs(signed, tmp_path, capsys):
         content["settings"]["run"]["dataset"] += ",seed=7"
 
     result = inspected(changed(signed, tmp_path / "run", other), capsys)
-    assert result["homophily_missing"] == "csbm is not the data that the run was trained on."
+    missing = "csbm has changed since the run was trained. Restore it, or train again."
+    assert result["homophily_missing"] == missing
 
 
 def test_an_old_run_takes_its_shares_from_the_data(signed, tmp_path, capsys):

@@ -25,6 +25,9 @@ rank, (place, *words) = int(os.environ["RANK"]), sys.argv[1:]
 meeting = Path(os.environ["AKGNN_MEETING"])
 Path(place, f"{meeting.name}-{rank}").write_text(f"{os.getpid()} {' '.join(words)}")
 what = words[rank]
+# Each begins before one of them ends.
+while len(list(Path(place).glob(f"{meeting.name}-[0-9]"))) < 2:
+    time.sleep(0.01)
 if "again" in words:
     sys.exit(0)
 if what == "stops":
