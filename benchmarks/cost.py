@@ -22,8 +22,9 @@ import torch
 
 from akgnn.data.node_data import NodeData
 from akgnn.machine.provenance import environment, run_versions
+from akgnn.runs.jobs import Job, run_job
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.train import train_run
+from akgnn.runs.session import Session
 from akgnn.training.callbacks import Callback, Epoch
 from akgnn.training.state import Stopwatch
 
@@ -56,7 +57,7 @@ def plan_of(model: str, layers: int, width: int) -> RunPlan:
 def milliseconds(plan: RunPlan, data: NodeData) -> float:
     """The median time of an epoch."""
     times = _Times()
-    train_run(plan, data, callbacks=[times])
+    run_job(Job(plan), data, Session(callbacks=[times]))
     return 1000 * statistics.median(times.seconds[_FIRST:])
 
 

@@ -31,10 +31,9 @@ import torch
 from akgnn.data.node_data import NodeData
 from akgnn.data.splits import Split
 from akgnn.experiments.workers import Death, cores, share_out
-from akgnn.runs.keeping import Outcome
+from akgnn.runs.jobs import Job, run_jobs
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.runs.run import Run
-from akgnn.runs.train import train_ensembles, train_runs
 
 Task = tuple[int, int]
 """A line, and the number of a split."""
@@ -78,10 +77,8 @@ def scores_of(
     data = _data(dataset, number, root, device)
     plan = plan_of(lines[index], dataset, number, members)
     plans = [plan.with_seed(plan.run.seed + members * seed) for seed in range(seeds)]
-    train = train_runs if members == 1 else train_ensembles
-    outcomes: list[Outcome] = []
-    for split in halves(data.split, number):
-        outcomes += train(plans, data.with_split(split))
+    jobs = [Job(plan, split=split) for split in halves(data.split, number) for plan in plans]
+    outcomes = run_jobs(jobs, data)
     results = [outcome.result for outcome in outcomes if isinstance(outcome, Run)]
     return [
         (result.test_accuracy, result.scores["test_log_loss"], result.best_epoch)

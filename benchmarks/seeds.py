@@ -14,9 +14,9 @@ import torch
 
 from akgnn.cli.show import print_json
 from akgnn.machine.device import choose_device, keep_freed_memory
+from akgnn.runs.jobs import Job, jobs_of, run_job, run_jobs
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.runs.run import Run
-from akgnn.runs.train import train_run, train_runs
 from akgnn.training.batched.fit_many import runs_at_once
 
 
@@ -25,11 +25,11 @@ def measure(plans: list[RunPlan], device: torch.device, data_root: Path | None) 
     data = plans[0].load(data_root).to(device)
     keep_freed_memory()
     # Once before the clock runs: the first run of a process loads libraries.
-    train_run(RunPlan.make(plans[0].run, {"epochs": 2}), data)
+    run_job(Job(RunPlan.make(plans[0].run, {"epochs": 2})), data)
     started = time.perf_counter()
-    beside = train_runs(plans, data)
+    beside = run_jobs(jobs_of(plans), data)
     middle = time.perf_counter()
-    alone = [train_run(plan, data) for plan in plans]
+    alone = [run_job(Job(plan), data) for plan in plans]
     ended = time.perf_counter()
     scores = {
         way: [run.result.test_accuracy for run in runs if isinstance(run, Run)]

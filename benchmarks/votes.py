@@ -37,8 +37,8 @@ from akgnn.data.published import PYG_SOURCES, load_pyg
 from akgnn.experiments.workers import Death, share_out
 from akgnn.machine.provenance import run_versions
 from akgnn.runs.choice import seeds_to_vote
+from akgnn.runs.jobs import jobs_of, run_jobs
 from akgnn.runs.plan import FOR_ANY_GRAPH, NO_LINKS, RunPlan, RunSettings
-from akgnn.runs.train import train_runs
 from akgnn.runs.vote import vote_weights
 from akgnn.training.calibration import DOUBTFUL_NODES, calibration_of
 from akgnn.training.fit import predict_logits
@@ -96,7 +96,7 @@ def scores_of(task: Task, few: bool, root: str | None, device: str) -> dict[str,
     data = _data(graph, number, few, root, device)
     plan = plan_of(*task, few=few)
     plans = [plan.with_seed(plan.run.seed + seed) for seed in range(seeds_to_vote(data))]
-    models = [run.model.to(device) for run in train_runs(plans, data)]
+    models = [run.model.to(device) for run in run_jobs(jobs_of(plans), data)]
     logits, split = torch.stack([predict_logits(model, data) for model in models]), data.split
     order = torch.randperm(len(split.test), generator=torch.Generator().manual_seed(number))
     test = split.test[order[:_MOST_TESTED].to(split.test.device)] if few else split.test

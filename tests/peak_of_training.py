@@ -8,8 +8,8 @@ import json
 import sys
 from pathlib import Path
 
+from akgnn.runs.jobs import Job, run_job
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.train import train_run
 
 
 def status(field: str) -> int:
@@ -27,11 +27,11 @@ def peak(case: dict) -> int:
     plan = plan_of(case)
     # What is loaded and kept at the first use of anything does not belong to the run.
     small = plan_of({**case, "dataset": "csbm:num_nodes=100"})
-    train_run(small, small.load())
+    run_job(Job(small), small.load())
     data = plan.load()
     before = status("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # starts the count of the peak anew
-    train_run(plan, data)
+    run_job(Job(plan), data)
     return status("VmHWM") - before
 
 

@@ -15,6 +15,7 @@ from akgnn.similar_names import look_alikes, told, warn_of_look_alikes
         ("ab", "a\u200bb", "\ufeffab", "a\u00adb", "a\u2060b"),
         ("new york", "new  york", "new\u00a0york"),
         ("\uff21", "A"),
+        ("Cop", "\u0421\u043e\u0440"),
         (
             "\u0646\u0645\u06cc\u200c\u062f\u0627\u0646\u0645",
             "\u0646\u0645\u06cc\u062f\u0627\u0646\u0645",

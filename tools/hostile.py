@@ -206,7 +206,7 @@ def _import_everything() -> None:
     import akgnn.estimator.classifier
     import akgnn.export.export
     import akgnn.report.run_page
-    import akgnn.runs.train  # noqa: F401
+    import akgnn.runs.jobs  # noqa: F401
 
 
 def _wait(pid: int, started: float) -> tuple[int, float, list[str]]:

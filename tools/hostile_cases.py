@@ -700,7 +700,13 @@ ASKED: list[Case] = [
     ),
     # 6: a full disk.
     *(
-        case(f"disk full, {what}", TINY.format(size) + run, status=status, leaves=("tiny",))
+        # The map of a run is kept for the next page.
+        case(
+            f"disk full, {what}",
+            TINY.format(size) + run,
+            status=status,
+            leaves=("tiny", "run/map.json"),
+        )
         for what, size, run, status in (
             ("export", "4k", "akgnn export run --out tiny/m.pt2", 2),
             ("export of half", "16k", "akgnn export run --out tiny/m.pt2", 2),
@@ -1870,14 +1876,14 @@ SIGTERM = [
         f"timeout -s {name} {seconds} akgnn {words}; s=$?; test $s = 124 && s=1; ls -A | grep -q '^.tmp-' && s=3; exit $s",
         status={0, 1},
         # At the very end, what was asked for is there and Python is about to leave.
-        leaves=("t", "parts", "p.csv", "e.pt2", "r.html"),
+        leaves=("t", "cut", "p.csv", "e.pt2", "r.html", "run/map.json"),
         is_silent=True,
     )
     for what, words in {
         "predict": "predict run --out p.csv",
         "export": "export run --out e.pt2",
         "report": "report run --out r.html",
-        "partition": f"partition --dataset {CSBM} --parts 2 --out parts",
+        "partition": f"partition --dataset {CSBM} --parts 2 --out cut",
         "tune": f"tune --dataset {CSBM} --trials 9 --out t",
         "train": "train --nodes nodes.csv --edges edges.csv --set epochs=5000 --set patience=5000",
     }.items()

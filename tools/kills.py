@@ -301,7 +301,7 @@ def _import_everything() -> None:
     import akgnn.report.experiments_page
     import akgnn.report.run_page
     import akgnn.report.tuning_page
-    import akgnn.runs.train
+    import akgnn.runs.jobs
     import akgnn.tuning.search  # noqa: F401
 
 

@@ -9,7 +9,6 @@
 Importing this is quick: torch is loaded when the first name that needs it is used.
 """
 
-import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -57,15 +56,6 @@ _HOME = {
     "register_kernel": "akgnn.layers.kernels",
     "train": "akgnn.runs.api",
 }
-# Names that stood here before and are of use to few.
-_MOVED = {
-    "CSR": "akgnn.csr",
-    "KERNELS": "akgnn.layers.kernels",
-    "Noise": "akgnn.ops.dropout",
-    "build_model": "akgnn.models.registry",
-    "explainable": "akgnn.layers.explainable",
-    "neighbour_sum": "akgnn.ops.products",
-}
 
 __all__ = [
     "AKGNN",
@@ -93,11 +83,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MOVED:
-        home = _MOVED[name]
-        told = f"akgnn.{name} has moved; write: from {home} import {name}"
-        warnings.warn(told, DeprecationWarning, stacklevel=2)
-        return getattr(import_module(home), name)
     if name not in _HOME:
         raise AttributeError(f"module 'akgnn' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)

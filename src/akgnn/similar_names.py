@@ -11,6 +11,10 @@ from akgnn.text import printable
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _TRUTHS = ("true", "false")
+# Letters of Cyrillic and Greek that are drawn as Latin ones are.
+_TWINS = str.maketrans(
+    "АВЕКМНОРСТХаеорсухіјѕΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "ABEKMHOPCTXaeopcyxijsABEZHIKMNOPTYXo"
+)
 # Groups and names of a group that a message lists.
 _MOST_GROUPS, _MOST_NAMES = 5, 4
 # Letters of a name in a message.
@@ -21,7 +25,8 @@ def look_alikes(names: Iterable[str]) -> list[tuple[str, ...]]:
     """Groups of different names that people take for one, in the order of the names.
 
     Names look alike where nothing but spaces, invisible characters, the composition of accents,
-    the writing of a number (1, 1.0, 01) or the case of true and false tells them apart.
+    the alphabet of a letter (Latin or Cyrillic а), the writing of a number (1, 1.0, 01) or the case
+    of true and false tells them apart.
     """
     groups: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
@@ -37,7 +42,7 @@ def looks(name: str) -> str:
         for letter in unicodedata.normalize("NFKC", name)
         if unicodedata.category(letter) != "Cf"
     )
-    text = " ".join(shown.split())
+    text = " ".join(shown.split()).translate(_TWINS)
     if _NUMBER.fullmatch(text):
         number = Decimal(text).normalize()
         return str(number if number else 0)

@@ -202,8 +202,8 @@ def test_what_commands_share_speaks_of_flags_that_they_all_have(module):
 def test_what_commands_share_is_found():
     parts = top_level(parsed(CLI / "options.py"))
     assert used_by("datasets", "options", parts) == set()
-    assert {"decide_plan", "table_settings", "Label"} <= used_by("tune", "options", parts)
-    assert "scale_hint" not in used_by("tune", "options", parts)
+    assert {"check_range", "option", "AsJson"} <= used_by("tune", "options", parts)
+    assert "RunFolderArgument" not in used_by("tune", "options", parts)
     shown = top_level(parsed(CLI / "show.py"))
     shared = {"print_json", "print_table", "_printable_cell"}
     assert used_by("datasets", "show", shown) == shared

@@ -132,7 +132,7 @@ def test_resuming_several_seeds_needs_no_other_option(tmp_path, capsys):
         (["--set", "stop_on=rocauc"], "Did you mean 'roc_auc'?"),
         (["--set", "keep=0.5"], "Unknown setting 'keep'"),
         (["--set", "batch_norm=true"], "batch_norm=True needs order='propagate-first'"),
-        (["--set", "num_layers"], "Write --set NAME=VALUE"),
+        (["--set", "num_layers"], "Write NAME=VALUE"),
         (["--set", "layer_dropout=1.5"], "layer_dropout must be at least 0 and below 1"),
         (["--split", "70/20/20"], "add up to at most 1"),
         (["--split", "halves"], "Unknown split 'halves'"),
@@ -199,7 +199,7 @@ def test_a_request_to_stop_several_says_how_to_go_on(tmp_path, capsys, monkeypat
         def should_stop(self):
             return True
 
-    monkeypatch.setattr("akgnn.cli.train_runs.StopRequests", Impatient)
+    monkeypatch.setattr("akgnn.cli.front.StopRequests", Impatient)
     out = tmp_path / "runs"
     assert main(["train", *TOY, "--seed", "2", "--seeds", "2", "--out", str(out)]) == 1
     error = capsys.readouterr().err

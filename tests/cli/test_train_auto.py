@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from akgnn.cli import train as command
 from akgnn.cli.main import main
 from akgnn.runs import choice as auto
 
@@ -57,6 +56,6 @@ def test_a_mistake_is_one_line(options, message, tmp_path, capsys):
 
 def test_a_folder_that_is_taken_is_refused_before_anything_is_tried(tmp_path, monkeypatch, capsys):
     (tmp_path / "notes.txt").write_text("mine")
-    monkeypatch.setattr(command, "choose_plan", lambda *_, **__: pytest.fail("it was tried"))
+    monkeypatch.setattr("akgnn.runs.outcomes.choose", lambda *_, **__: pytest.fail("it was tried"))
     assert main([*AUTO, "--out", str(tmp_path)]) == 2
     assert "holds other files" in capsys.readouterr().err

@@ -79,8 +79,8 @@ def test_an_exported_file_answers_as_the_ensemble(form, out, tmp_path, capsys):
         (["--ensemble", "-1"], "ensemble must be from 1 to 200, got -1."),
         (["--ensemble", "201"], "ensemble must be from 1 to 200, got 201."),
         (["--ensemble", "1.5"], "Invalid value for '--ensemble'"),
-        (["--ensemble", "3", "--seeds", "2"], "--ensemble and --seeds do not go together"),
-        (["--ensemble", "3", "--folds", "2"], "--ensemble and --folds do not go together"),
+        (["--ensemble", "3", "--seeds", "2"], "--ensemble and --seeds cannot be combined"),
+        (["--ensemble", "3", "--folds", "2"], "--ensemble and --folds cannot be combined"),
         (["--ensemble", "3", "--split", "80/0/20"], "The validation set is empty"),
     ],
 )
@@ -99,7 +99,7 @@ def test_a_settings_file_asks_for_it(tmp_path, capsys):
     assert main(["train", *small, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["ensemble"] == 2
     assert main(["train", *small, "--seeds", "2"]) == 2
-    assert "--ensemble and --seeds do not go together" in capsys.readouterr().err
+    assert "--ensemble and --seeds cannot be combined" in capsys.readouterr().err
 
 
 def test_too_many_members_are_refused_with_how_many_fit(tmp_path, monkeypatch, capsys):

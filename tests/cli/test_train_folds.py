@@ -41,7 +41,7 @@ def test_folds_are_kept_read_and_repeated(tmp_path, capsys):
         (["--folds", "1"], "--folds must be from 2 to 1000, got 1."),
         (["--folds", "0"], "--folds must be from 2 to 1000, got 0."),
         (["--folds", "5", "--split", "60/20/20"], "--folds draws its own splits"),
-        (["--folds", "5", "--seeds", "2"], "--folds and --seeds do not go together"),
+        (["--folds", "5", "--seeds", "2"], "--folds and --seeds cannot be combined"),
         (["--folds", "5", "--model", "auto"], "--model auto chooses by one split"),
         (["--folds", "26"], "25 labelled nodes, but 26 folds need at least 26; take fewer"),
         (["--split", "fold-7-of-5"], "5 folds are numbered 0 to 4, got 7"),

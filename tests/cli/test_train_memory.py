@@ -39,7 +39,7 @@ def test_an_estimate_can_be_overruled(capsys):
     assert json.loads(capsys.readouterr().out)["epochs"] == 5
 
 
-@pytest.mark.parametrize("where", ["akgnn.runs.plan.load_dataset", "akgnn.runs.train.fit_many"])
+@pytest.mark.parametrize("where", ["akgnn.runs.plan.load_dataset", "akgnn.runs.jobs.fit_many"])
 def test_running_out_of_memory_is_one_line(where, monkeypatch, capsys):
     def fail(*_, **__):
         raise RuntimeError("can't allocate memory: you tried to allocate 4294967296 bytes.\nAt:")

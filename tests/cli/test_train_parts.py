@@ -42,18 +42,19 @@ def test_processes_without_a_mesh_take_the_plans_and_then_that_of_the_run(
 ):
     started = []
 
-    def run_as(processes, words, *_):
-        started.append((processes, words[-2:]))
+    def run_as(processes, words, **_):
+        place = words.index("--mesh")
+        started.append((processes, words[place : place + 2]))
         return 0
 
-    monkeypatch.setattr("akgnn.cli.train_parts._started", run_as)
+    monkeypatch.setattr("akgnn.runs.parts_request.run_processes", run_as)
     words = ["train", "--parts", str(parts), "--out", str(tmp_path / "run"), *FEW]
     assert main([*words, "--processes", "2"]) == 0
     assert started == [(2, ["--mesh", "1x2"])]
     said = capsys.readouterr().err
     assert "Mesh 1x2, chosen by the plan" in said
     assert "--mesh 2x1 has the bits of one process" in said
-    monkeypatch.setattr("akgnn.runs.mesh_choice.kept_mesh", lambda *_: MeshShape(2, 1))
+    monkeypatch.setattr("akgnn.runs.parts_request.kept_mesh", lambda *_: MeshShape(2, 1))
     assert main([*words, "--processes", "2", "--resume"]) == 0
     assert started[1] == (2, ["--mesh", "2x1"])
     assert "chosen" not in capsys.readouterr().err

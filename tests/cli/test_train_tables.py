@@ -192,8 +192,8 @@ def test_several_seeds_of_own_tables_train_side_by_side(folder, tmp_path, capsys
 
 BAD = [
     (["--nodes", "n.csv"], "does not exist"),
-    (["--edges", "e.csv"], "Your own tables need --nodes, the file of the nodes."),
-    (["--label", "label"], "Your own tables need --nodes, the file of the nodes."),
+    (["--edges", "e.csv"], "Your own tables need --nodes, the table of the nodes."),
+    (["--label", "label"], "Your own tables need --nodes, the table of the nodes."),
     (["--nodes", "n.csv", "--neighbours", "0"], "neighbours must be from 1 to"),
     (["--nodes", "n.csv", "--edges", "e.csv", "--dataset", "cora"], "not both"),
     (["--nodes", "n.csv", "--edges", "e.csv"], "does not exist"),

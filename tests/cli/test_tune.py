@@ -63,7 +63,7 @@ def test_people_see_start_and_best(tmp_path, capsys):
         (["--dataset", "corra"], "Unknown data set 'corra'"),
         (["--split", "90/0/10"], "The validation set is empty"),
         (["--set", "depth=3"], "Unknown setting 'depth'. Choose from"),
-        (["--set", "num_layers"], "Write --set NAME=VALUE"),
+        (["--set", "num_layers"], "Write NAME=VALUE"),
         (["--set", "dropout=1.5"], "dropout must be at least 0 and below 1, got 1.5."),
         (["--set", "stop_on=roc_auc"], "stop_on='roc_auc' needs two classes"),
         (["--device", "cdua"], "cdua"),
@@ -156,7 +156,7 @@ def test_tables_have_the_options_that_train_has():
         for name in ("train", "tune")
     ]
     assert of_tables[0] == of_tables[1]
-    assert {"nodes", "prepare", "id_column", "neighbours"} <= of_tables[0]
+    assert {"nodes", "prepare", "id", "neighbours"} <= of_tables[0]
 
 
 def test_own_tables_are_read_as_the_options_say(tmp_path, capsys):

@@ -18,10 +18,10 @@ from akgnn.data.catalogue import load_dataset
 from akgnn.errors import CheckpointError, RunFolderError, SettingsError
 from akgnn.estimator.classifier import AKGNNClassifier
 from akgnn.runs.folder import RUN_FILE, RunFolder
+from akgnn.runs.jobs import Job, run_job
 from akgnn.runs.load import load_run
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.runs.run import EXTRA_TENSORS
-from akgnn.runs.train import train_run
 
 # More mutations than one run of the tests has time for.
 MUTATIONS = int(os.environ.get("AKGNN_MUTATIONS", "300"))
@@ -140,7 +140,7 @@ def test_an_estimator_is_replaced_and_leaves_nothing_behind(table, kept):
 
 def test_a_run_is_no_estimator_and_is_not_replaced_by_one(table, tmp_path):
     plan = RunPlan.make(RunSettings(dataset="csbm:num_nodes=60"), {"epochs": 1})
-    train_run(plan, plan.load(), RunFolder(tmp_path))
+    run_job(Job(plan, RunFolder(tmp_path)), plan.load())
     before = (tmp_path / RUN_FILE).read_bytes()
     with pytest.raises(CheckpointError, match=r"a run and no estimator; akgnn\.load_run"):
         AKGNNClassifier.load(tmp_path)
@@ -278,7 +278,7 @@ def test_a_strangers_record_is_checked(kept, change, message):
 
 def test_a_model_that_is_no_akgnn_is_refused(kept, tmp_path):
     plan = RunPlan.make(RunSettings(dataset="csbm:num_nodes=60", model="mlp"), {"epochs": 1})
-    train_run(plan, plan.load(), RunFolder(tmp_path / "other"))
+    run_job(Job(plan, RunFolder(tmp_path / "other")), plan.load())
     estimator = json.loads((kept / RUN_FILE).read_text())["estimator"]
     classes = {"kind": "int64", "labels": [0, 1, 2, 3]}
     rewrite(

@@ -312,7 +312,7 @@ def test_the_reason_is_the_first_line_or_else_the_kind_of_error(error, says, mon
     def fail(*_):
         raise error
 
-    monkeypatch.setattr(runner, "train_run", fail)
+    monkeypatch.setattr(runner, "run_job", fail)
     record = do_run(PLAN, "cpu")
     assert record.error == says
     assert json.loads(record.to_line())["error"] == says
@@ -322,7 +322,7 @@ def test_a_mistake_in_the_code_is_not_a_failed_run(monkeypatch):
     def fail(*_):
         raise TypeError("a mistake")
 
-    monkeypatch.setattr(runner, "train_run", fail)
+    monkeypatch.setattr(runner, "run_job", fail)
     with pytest.raises(TypeError, match="a mistake"):
         do_run(PLAN, "cpu")
 
@@ -366,7 +366,7 @@ def test_what_goes_wrong_with_all_leaves_them_to_be_trained_alone(error, monkeyp
     def fail(*_):
         raise error
 
-    monkeypatch.setattr(runner, "train_runs", fail)
+    monkeypatch.setattr(runner, "run_jobs", fail)
     assert do_runs(SEEDS, "cpu") == []
 
 

@@ -106,6 +106,12 @@ def test_places_are_checked_before_the_work(tmp_path, name, message):
         html.check_out(tmp_path / name)
 
 
+def test_a_read_only_folder_is_refused_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    with pytest.raises(RunFolderError, match="is read-only"):
+        html.check_out(tmp_path / "report.html")
+
+
 def test_missing_packages_are_named_by_their_extra(monkeypatch):
     monkeypatch.setattr(
         html, "find_spec", lambda name: None if name == "jinja2" else find_spec(name)

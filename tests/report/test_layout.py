@@ -60,7 +60,7 @@ def test_kept_map_is_read_again(clusters, tmp_path):
     file.write_text(json.dumps(content))
     again = layout_of(features, tmp_path)
     assert again[0].tolist() == [0.25, 0.75]
-    assert np.abs(again[1:] - points[1:]).max() < 1e-5
+    assert np.array_equal(again[1:], points[1:])
 
 
 @pytest.mark.parametrize("damage", ["", "[]", '{"checksum": 1}', "points"])

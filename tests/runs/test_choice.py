@@ -17,8 +17,9 @@ from akgnn.runs.choice import (
     seeds_to_vote,
 )
 from akgnn.runs.folder import RunFolder
+from akgnn.runs.jobs import Job, run_job, run_jobs
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.train import train_run, train_runs, train_votes
+from akgnn.runs.session import Session
 from akgnn.training.callbacks import Callback, StopWhen
 from akgnn.training.fit import predict_logits, scores_of
 
@@ -44,11 +45,11 @@ def plans_of(dataset="csbm:num_nodes=100", **changes):
 def test_every_model_is_trained_without_test_nodes(monkeypatch):
     seen = []
 
-    def spy(plans, data, **options):
-        seen.extend((plan.run.model, data.split.test.numel()) for plan in plans)
-        return train_runs(plans, data, **options)
+    def spy(jobs, data, *options, **more):
+        seen.extend((job.plan.run.model, data.split.test.numel()) for job in jobs)
+        return run_jobs(jobs, data, *options, **more)
 
-    monkeypatch.setattr(module, "train_runs", spy)
+    monkeypatch.setattr(module, "run_jobs", spy)
     plans = plans_of()
     choice = choose(plans, plans[0].load())
     assert seen == [(model, 0) for model in CANDIDATES]
@@ -84,9 +85,11 @@ def test_the_chosen_one_need_not_be_trained_again(tmp_path, kernel):
     chosen = choice.chosen
     assert all(each.snapshot is not None for each in choice.tried)
     epochs = Watching()
-    anew = train_run(chosen.plan, data, RunFolder(tmp_path / "anew"))
-    again = train_run(
-        chosen.plan, data, RunFolder(tmp_path / "again"), callbacks=[epochs], start=chosen.snapshot
+    anew = run_job(Job(chosen.plan, RunFolder(tmp_path / "anew")), data)
+    again = run_job(
+        Job(chosen.plan, RunFolder(tmp_path / "again"), starts=(chosen.snapshot,)),
+        data,
+        Session(callbacks=[epochs]),
     )
     assert not epochs.seen
     assert again.result.scores == anew.result.scores
@@ -105,8 +108,10 @@ def test_a_folder_that_has_a_state_goes_before_the_choices(tmp_path):
     plan = plans_of()[-1]
     data = plan.load()
     snapshot = choose([plan], data).chosen.snapshot
-    kept = train_run(plan, data, RunFolder(tmp_path / "run"))
-    again = train_run(plan, data, RunFolder(tmp_path / "run"), resume=True, start=snapshot)
+    kept = run_job(Job(plan, RunFolder(tmp_path / "run")), data)
+    again = run_job(
+        Job(plan, RunFolder(tmp_path / "run"), starts=(snapshot,)), data, Session(resume=True)
+    )
     assert again.result.to_dict() == kept.result.to_dict()
 
 
@@ -116,7 +121,7 @@ def test_seeds_of_a_plan_speak_as_one_and_share_its_part():
     choice = choose(plans, data, seeds=3, callbacks=[watching])
     assert set(watching.seen) == set(range(6))
     for plan, each in zip(plans, choice.tried, strict=True):
-        runs = [train_run(plan.with_seed(seed), data) for seed in range(3)]
+        runs = [run_job(Job(plan.with_seed(seed)), data) for seed in range(3)]
         mean = torch.stack([
             run.result.calibration.scaled(predict_logits(run.model, data)).softmax(1)
             for run in runs
@@ -140,9 +145,13 @@ def test_seeds_that_were_tried_need_not_be_trained_again():
     data = plans[0].load()
     choice, epochs = choose(plans, data, seeds=2), Watching()
     assert len(choice.snapshots) == len(choice.votes)
-    run = train_votes(choice.votes, data, callbacks=[epochs], starts=choice.snapshots)
+    run = run_job(
+        Job(choice.votes[0].plan, votes=tuple(choice.votes), starts=tuple(choice.snapshots)),
+        data,
+        Session(callbacks=[epochs]),
+    )
     assert not epochs.seen
-    anew = train_votes(choice.votes, data)
+    anew = run_job(Job(choice.votes[0].plan, votes=tuple(choice.votes)), data)
     torch.testing.assert_close(
         run.model(data.x, data.graph), anew.model(data.x, data.graph), rtol=1e-3, atol=1e-4
     )
@@ -229,12 +238,12 @@ def test_where_links_do_not_help_it_says_so(monkeypatch, losses, words):
 def test_a_model_that_fails_is_passed_over(monkeypatch):
     plans = plans_of()
 
-    def give(plans, data, **options):
-        if plans[0].run.model in ("mlp", "akgnn"):
+    def give(jobs, data, *options, **more):
+        if jobs[0].plan.run.model in ("mlp", "akgnn"):
             return [module.DivergedError("It diverged.")]
-        return train_runs(plans, data, **options)
+        return run_jobs(jobs, data, *options, **more)
 
-    monkeypatch.setattr(module, "train_runs", give)
+    monkeypatch.setattr(module, "run_jobs", give)
     choice = choose(plans, plans[0].load())
     assert choice.chosen.plan.run.model in ("gcn", "appnp")
     assert math.isnan(choice.tried[0].score)
@@ -253,8 +262,8 @@ def test_too_sure_a_model_is_judged_by_what_it_could_be():
     plan = plans_of(dataset, epochs=40, hidden_channels=16)[1]
     data = plan.load()
     tried = choose([plan], data).chosen
-    assert tried.score == pytest.approx(train_run(plan, data).result.val_log_loss)
-    logits = predict_logits(train_run(plan, data).model.eval(), data)
+    assert tried.score == pytest.approx(run_job(Job(plan), data).result.val_log_loss)
+    logits = predict_logits(run_job(Job(plan), data).model.eval(), data)
     split = data.split
     for size in (1, 4):
         scaled = {"test": size * logits[split.test], "val": size * logits[split.val]}

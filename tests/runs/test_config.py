@@ -33,10 +33,6 @@ def test_settings_are_read_by_kind(read, tmp_path):
     assert config.preset["training"] == {"epochs": 7}
 
 
-def test_a_file_of_an_earlier_version_names_its_columns_features(read):
-    assert read('[tables]\nfeatures = "w_*"\n').tables == {"columns": "w_*"}
-
-
 def test_an_empty_file_says_nothing(read):
     config = read("")
     assert not config.run

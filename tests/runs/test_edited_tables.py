@@ -216,7 +216,7 @@ def test_a_kept_run_says_the_same_or_that_its_tables_changed(model, preset, tmp_
         nodes=nodes,
         edges=edges,
         label="team",
-        tables={"weight": "strength"} if preset in ("any-graph", "mixed-columns") else None,
+        weight="strength" if preset in ("any-graph", "mixed-columns") else None,
         model=model,
         preset=preset,
         settings={"epochs": 2},
@@ -376,7 +376,7 @@ def test_another_data_set_must_have_the_same_classes():
 
 def test_weights_that_are_too_large_are_refused():
     run = train(
-        nodes=TABLES[0], edges=TABLES[1], label="team", tables={"weight": "strength"},
+        nodes=TABLES[0], edges=TABLES[1], label="team", weight="strength",
         preset="any-graph", settings={"epochs": 2},
     )  # fmt: skip
     heavy = TABLES[1].assign(strength=3.4e38)

@@ -21,10 +21,11 @@ from akgnn.errors import (
 from akgnn.models.registry import MODELS
 from akgnn.runs import keeping
 from akgnn.runs.folder import RunFolder
+from akgnn.runs.jobs import Job, run_job
 from akgnn.runs.keeping import Keeping, KeptRun
 from akgnn.runs.load import load_run, plan_of
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.train import train_run
+from akgnn.runs.session import Session
 from akgnn.training.callbacks import Callback, Epoch, StopWhen
 from akgnn.training.history import History
 from run_files import names_in, rewrite, stop_after
@@ -61,7 +62,7 @@ def identical(one, other):
 
 def test_every_epoch_of_a_run_is_a_line(folder):
     plan = make_plan()
-    history = train_run(plan, plan.load(), folder).result.history
+    history = run_job(Job(plan, folder), plan.load()).result.history
     rows = read(folder)
     assert [row["epoch"] for row in rows] == list(range(1, 13))
     assert [row["val_loss"] for row in rows] == history.val_loss
@@ -71,7 +72,7 @@ def test_every_epoch_of_a_run_is_a_line(folder):
 
 def test_a_run_of_several_restarts_keeps_the_epochs_of_all(folder):
     plan = make_plan(kernel="signed")
-    train_run(plan, plan.load(), folder)
+    run_job(Job(plan, folder), plan.load())
     rows = read(folder)
     assert [row["epoch"] for row in rows] == list(range(1, 37))
     assert [row["start"] for row in rows] == [0] * 12 + [1] * 12 + [2] * 12
@@ -81,12 +82,12 @@ def test_a_stopped_run_has_its_lines_and_a_resumed_one_no_epoch_twice(folder):
     plan = make_plan()
     data = plan.load()
     with pytest.raises(InterruptedRunError):
-        train_run(plan, data, folder, callbacks=[stop_after(4)])
+        run_job(Job(plan, folder), data, Session(callbacks=[stop_after(4)]))
     assert [row["epoch"] for row in read(folder)] == [1, 2, 3, 4]
     # A kill: epochs beyond the kept state, the last of them cut off.
     with (folder.path / "epochs.jsonl").open("a", encoding="utf-8") as stream:
         stream.write('{"epoch": 5, "val_loss": 1.0}\n{"epoch": 6, "val')
-    history = train_run(plan, data, folder, resume=True).result.history
+    history = run_job(Job(plan, folder), data, Session(resume=True)).result.history
     rows = read(folder)
     assert [row["epoch"] for row in rows] == list(range(1, 13))
     assert [row["val_loss"] for row in rows] == history.val_loss
@@ -96,9 +97,9 @@ def test_a_run_from_before_there_were_lines_gets_them_when_it_goes_on(folder):
     plan = make_plan()
     data = plan.load()
     with pytest.raises(InterruptedRunError):
-        train_run(plan, data, folder, callbacks=[stop_after(4)])
+        run_job(Job(plan, folder), data, Session(callbacks=[stop_after(4)]))
     (folder.path / "epochs.jsonl").unlink()
-    train_run(plan, data, folder, resume=True)
+    run_job(Job(plan, folder), data, Session(resume=True))
     assert [row["epoch"] for row in read(folder)] == list(range(1, 13))
 
 
@@ -123,14 +124,14 @@ def test_lines_wait_for_a_second_unless_the_run_ends(folder, monkeypatch):
 
 def test_a_finished_run_can_be_read_again(folder):
     plan = make_plan()
-    result = train_run(plan, plan.load(), folder)
+    result = run_job(Job(plan, folder), plan.load())
     assert identical(load_run(folder.path), result)
     assert names_in(folder.path) == ["epochs.jsonl", "run.json", "weights.safetensors"]
 
 
 def test_the_record_says_everything(folder):
     plan = make_plan(seed=4)
-    train_run(plan, plan.load(), folder)
+    run_job(Job(plan, folder), plan.load())
     record = json.loads((folder.path / "run.json").read_text())
     assert record["status"] == "finished"
     assert record["settings"]["run"]["seed"] == 4
@@ -146,23 +147,23 @@ def test_the_record_says_everything(folder):
 @pytest.mark.parametrize("epochs", [1, 5])
 def test_an_interrupted_run_goes_on_to_the_same_end(folder, epochs):
     plan = make_plan()
-    whole = train_run(plan, plan.load())
+    whole = run_job(Job(plan), plan.load())
     with pytest.raises(InterruptedRunError, match=f"Stopped after epoch {epochs}"):
-        train_run(plan, plan.load(), folder, callbacks=[stop_after(epochs)])
+        run_job(Job(plan, folder), plan.load(), Session(callbacks=[stop_after(epochs)]))
     with pytest.raises(RunFolderError, match="has not finished"):
         load_run(folder.path)
-    assert same(train_run(plan, plan.load(), folder, resume=True), whole)
+    assert same(run_job(Job(plan, folder), plan.load(), Session(resume=True)), whole)
     assert same(load_run(folder.path), whole)
 
 
 @pytest.mark.parametrize("epochs", [3, 12, 13, 30, 35])
 def test_a_run_of_several_restarts_goes_on_to_the_same_end(folder, epochs):
     plan = make_plan(kernel="signed")
-    whole = train_run(plan, plan.load())
+    whole = run_job(Job(plan), plan.load())
     assert sum(each.epochs for each in whole.result.restarts) == 36
     with pytest.raises(InterruptedRunError):
-        train_run(plan, plan.load(), folder, callbacks=[stop_after(epochs)])
-    assert same(train_run(plan, plan.load(), folder, resume=True), whole)
+        run_job(Job(plan, folder), plan.load(), Session(callbacks=[stop_after(epochs)]))
+    assert same(run_job(Job(plan, folder), plan.load(), Session(resume=True)), whole)
     assert same(load_run(folder.path), whole)
 
 
@@ -175,7 +176,7 @@ def test_states_are_kept_on_the_way(folder):
             kept = folder.read_snapshot(folder.read())
             seen.append(0 if kept is None else len(kept.history))
 
-    train_run(plan, plan.load(), folder, checkpoint_seconds=0.0, callbacks=[Look()])
+    run_job(Job(plan, folder), plan.load(), Session(checkpoint_seconds=0.0, callbacks=[Look()]))
     assert seen == list(range(12))
 
 
@@ -183,17 +184,19 @@ def test_a_run_with_no_epoch_kept_starts_anew(folder):
     plan = make_plan()
     folder.prepare()
     data = plan.load()
-    whole = train_run(plan, data)
+    whole = run_job(Job(plan), data)
     with pytest.raises(ZeroDivisionError):
-        train_run(plan, data, folder, callbacks=[StopWhen(lambda: 1 / 0)])
+        run_job(Job(plan, folder), data, Session(callbacks=[StopWhen(lambda: 1 / 0)]))
     assert folder.read_snapshot(folder.read()) is None
-    assert same(train_run(plan, data, folder, resume=True), whole)
+    assert same(run_job(Job(plan, folder), data, Session(resume=True)), whole)
 
 
 def test_resuming_a_finished_run_shows_its_result(folder):
     plan = make_plan()
-    result = train_run(plan, plan.load(), folder)
-    again = train_run(plan, plan.load(), folder, resume=True, callbacks=[StopWhen(lambda: 1 / 0)])
+    result = run_job(Job(plan, folder), plan.load())
+    again = run_job(
+        Job(plan, folder), plan.load(), Session(resume=True, callbacks=[StopWhen(lambda: 1 / 0)])
+    )
     assert identical(again, result)
 
 
@@ -202,42 +205,45 @@ def test_resuming_removes_what_a_kill_at_the_very_end_left(folder, rate, kept):
     plan = make_plan(learning_rate=rate)
     for resume in (False, True):
         with suppress(DivergedError, RunFolderError):
-            train_run(plan, plan.load(), folder, resume=resume)
+            run_job(Job(plan, folder), plan.load(), Session(resume=resume))
         assert names_in(folder.path) == ["epochs.jsonl", "run.json", *kept]
         (folder.path / "state-000012.safetensors").touch()
 
 
 def test_resuming_where_nothing_is_starts_a_run(folder):
     plan = make_plan()
-    assert same(train_run(plan, plan.load(), folder, resume=True), train_run(plan, plan.load()))
+    assert same(
+        run_job(Job(plan, folder), plan.load(), Session(resume=True)),
+        run_job(Job(plan), plan.load()),
+    )
 
 
 def test_another_run_is_not_overwritten(folder):
     plan = make_plan()
-    train_run(plan, plan.load(), folder)
+    run_job(Job(plan, folder), plan.load())
     with pytest.raises(RunFolderError, match="holds a run already"):
-        train_run(plan, plan.load(), folder)
+        run_job(Job(plan, folder), plan.load())
     other = make_plan(seed=1)
     with pytest.raises(RunFolderError, match="holds another run: its seed is 0, not 1"):
-        train_run(other, other.load(), folder, resume=True)
+        run_job(Job(other, folder), other.load(), Session(resume=True))
     deeper = make_plan(num_layers=2)
     with pytest.raises(RunFolderError, match="its num_layers is 5, not 2"):
-        train_run(deeper, deeper.load(), folder, resume=True)
+        run_job(Job(deeper, folder), deeper.load(), Session(resume=True))
 
 
 def test_a_failed_run_is_remembered_as_failed(folder):
     plan = make_plan(learning_rate=1e30)
     with pytest.raises(DivergedError):
-        train_run(plan, plan.load(), folder)
+        run_job(Job(plan, folder), plan.load())
     with pytest.raises(RunFolderError, match=r"failed\. The \w+ loss became nan at epoch \d+"):
-        train_run(plan, plan.load(), folder, resume=True)
+        run_job(Job(plan, folder), plan.load(), Session(resume=True))
 
 
 def test_a_run_without_test_nodes_is_kept_as_valid_json(folder):
     plan = make_plan()
     data = plan.load()
     data = data.with_split(Split("no-test", data.split.train, data.split.val, data.y[:0]))
-    train_run(plan, data, folder)
+    run_job(Job(plan, folder), data)
     text = (folder.path / "run.json").read_text()
     assert "NaN" not in text
     assert math.isnan(load_run(folder.path).result.test_accuracy)
@@ -248,10 +254,10 @@ def test_every_model_trains_repeats_and_resumes(folder, model):
     settings = RunSettings(dataset="csbm:num_nodes=100", model=model, seed=1)
     plan = RunPlan.make(settings, {"epochs": 4, "patience": 4})
     data = plan.load()
-    whole = train_run(plan, data)
+    whole = run_job(Job(plan), data)
     with pytest.raises(InterruptedRunError):
-        train_run(plan, data, folder, callbacks=[stop_after(2)])
-    assert same(train_run(plan, data, folder, resume=True), whole)
+        run_job(Job(plan, folder), data, Session(callbacks=[stop_after(2)]))
+    assert same(run_job(Job(plan, folder), data, Session(resume=True)), whole)
 
 
 @pytest.mark.parametrize("epochs", [1, 3])
@@ -260,13 +266,13 @@ def test_batch_statistics_resume_to_the_same_end(folder, epochs):
     which = RunSettings(dataset="csbm:num_nodes=100", preset="akgnn-consistency", seed=1)
     plan = RunPlan.make(which, {**changes, "num_layers": 2, "passes": 3})
     data = plan.load()
-    whole = train_run(plan, data)
+    whole = run_job(Job(plan), data)
     with pytest.raises(InterruptedRunError):
-        train_run(plan, data, folder, callbacks=[stop_after(epochs)])
+        run_job(Job(plan, folder), data, Session(callbacks=[stop_after(epochs)]))
     kept = folder.read_snapshot(folder.read())
     # Every pass of every epoch was counted.
     assert int(kept.weights["norms.0.num_batches_tracked"]) == 3 * epochs
-    assert same(train_run(plan, data, folder, resume=True), whole)
+    assert same(run_job(Job(plan, folder), data, Session(resume=True)), whole)
     again = load_run(folder.path)
     nodes = data.split.test
     with torch.no_grad():
@@ -277,9 +283,11 @@ def test_batch_statistics_resume_to_the_same_end(folder, epochs):
 def test_a_run_on_other_data_is_not_resumed(folder):
     plan = make_plan()
     data = plan.load()
-    train_run(plan, data, folder)
+    run_job(Job(plan, folder), data)
     with pytest.raises(RunFolderError, match="holds a run on other data"):
-        train_run(plan, replace(data, class_names=("a", "b", "c", "d")), folder, resume=True)
+        run_job(
+            Job(plan, folder), replace(data, class_names=("a", "b", "c", "d")), Session(resume=True)
+        )
 
 
 def test_a_model_that_cannot_be_built_leaves_no_folder(folder, monkeypatch):
@@ -287,7 +295,7 @@ def test_a_model_that_cannot_be_built_leaves_no_folder(folder, monkeypatch):
     data = plan.load()
     monkeypatch.setattr(RunPlan, "build", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        train_run(plan, data, folder)
+        run_job(Job(plan, folder), data)
     assert not folder.path.exists()
 
 
@@ -305,10 +313,10 @@ def without_roc_auc(content):
 
 def test_a_run_keeps_its_roc_auc(folder):
     plan = make_two_class_plan(stop_on="roc_auc")
-    whole = train_run(plan, plan.load())
+    whole = run_job(Job(plan), plan.load())
     with pytest.raises(InterruptedRunError):
-        train_run(plan, plan.load(), folder, callbacks=[stop_after(5)])
-    assert same(train_run(plan, plan.load(), folder, resume=True), whole)
+        run_job(Job(plan, folder), plan.load(), Session(callbacks=[stop_after(5)]))
+    assert same(run_job(Job(plan, folder), plan.load(), Session(resume=True)), whole)
     kept = load_run(folder.path).result
     assert kept.test_roc_auc == whole.result.test_roc_auc > 50
     assert kept.val_roc_auc == max(kept.history.val_roc_auc)
@@ -317,12 +325,12 @@ def test_a_run_keeps_its_roc_auc(folder):
 
 def test_a_run_from_before_there_was_roc_auc_goes_on(folder):
     plan = make_two_class_plan()
-    whole = train_run(plan, plan.load())
+    whole = run_job(Job(plan), plan.load())
     with pytest.raises(InterruptedRunError):
-        train_run(plan, plan.load(), folder, callbacks=[stop_after(5)])
+        run_job(Job(plan, folder), plan.load(), Session(callbacks=[stop_after(5)]))
     content = json.loads((folder.path / "run.json").read_text())
     rewrite(folder.path / "run.json", without_roc_auc(content))
-    resumed = train_run(plan, plan.load(), folder, resume=True).result
+    resumed = run_job(Job(plan, folder), plan.load(), Session(resume=True)).result
     assert resumed.test_roc_auc == whole.result.test_roc_auc
     assert resumed.val_roc_auc == whole.result.val_roc_auc
     assert resumed.history == replace(whole.result.history, scores={})
@@ -331,17 +339,17 @@ def test_a_run_from_before_there_was_roc_auc_goes_on(folder):
 def test_a_state_without_the_score_to_stop_on_is_refused(folder):
     plan = make_two_class_plan(stop_on="roc_auc")
     with pytest.raises(InterruptedRunError):
-        train_run(plan, plan.load(), folder, callbacks=[stop_after(5)])
+        run_job(Job(plan, folder), plan.load(), Session(callbacks=[stop_after(5)]))
     content = json.loads((folder.path / "run.json").read_text())
     rewrite(folder.path / "run.json", without_roc_auc(content))
     with pytest.raises(CheckpointError, match="has no val_roc_auc to stop on"):
-        train_run(plan, plan.load(), folder, resume=True)
+        run_job(Job(plan, folder), plan.load(), Session(resume=True))
 
 
 def test_a_score_that_the_data_do_not_have_leaves_no_folder(folder):
     plan = make_plan(stop_on="roc_auc")
     with pytest.raises(SettingsError, match="needs two classes"):
-        train_run(plan, plan.load(), folder)
+        run_job(Job(plan, folder), plan.load())
     assert not folder.path.exists()
 
 
@@ -357,7 +365,7 @@ WRONG = [GONE, None, [1], -1, 10**400, "\x1b[31m"]
 @pytest.fixture
 def finished(tmp_path):
     folder = RunFolder(tmp_path / "finished")
-    train_run(SMALL, DATA, folder)
+    run_job(Job(SMALL, folder), DATA)
     return folder
 
 
@@ -365,7 +373,7 @@ def finished(tmp_path):
 def interrupted(tmp_path):
     folder = RunFolder(tmp_path / "interrupted")
     with pytest.raises(InterruptedRunError):
-        train_run(SMALL, DATA, folder, callbacks=[stop_after(1)])
+        run_job(Job(SMALL, folder), DATA, Session(callbacks=[stop_after(1)]))
     return folder
 
 
@@ -392,7 +400,7 @@ def changed(content, path, value):
 
 def use(folder):
     """Everything that commands do with a folder."""
-    train_run(plan_of(folder, folder.read()), DATA, folder, resume=True)
+    run_job(Job(plan_of(folder, folder.read()), folder), DATA, Session(resume=True))
     run = load_run(folder.path)
     _ = run.model, run.versions
     f"{run.result.test_accuracy:.1f} {run.facts.split} {run.result.lambda_max}"
@@ -447,7 +455,7 @@ def test_a_state_with_other_tensors_is_refused(interrupted, change):
     del content["format"]
     interrupted.write(content, tensors, content["weights"]["file"])
     with pytest.raises(CheckpointError):
-        train_run(SMALL, DATA, interrupted, resume=True)
+        run_job(Job(SMALL, interrupted), DATA, Session(resume=True))
 
 
 @pytest.mark.parametrize(
@@ -465,11 +473,11 @@ def test_numbers_that_adam_cannot_have_come_to_are_refused(folder, part, change)
     plan = make_plan()
     data = plan.load()
     with pytest.raises(InterruptedRunError):
-        train_run(plan, data, folder, callbacks=[stop_after(3)])
+        run_job(Job(plan, folder), data, Session(callbacks=[stop_after(3)]))
     content = folder.read()
     snapshot = folder.read_snapshot(content)
     snapshot.optimizer[part] = change(snapshot.optimizer[part])
     kept = {name: content[name] for name in ("settings", "data", "versions")}
     folder.write_snapshot(kept, snapshot)
     with pytest.raises(CheckpointError, match=f"(The state|finite, first in) '{part}'"):
-        train_run(plan, data, folder, resume=True)
+        run_job(Job(plan, folder), data, Session(resume=True))

@@ -13,9 +13,9 @@ import torch
 
 from akgnn.errors import AkgnnError
 from akgnn.runs.folder import RunFolder
+from akgnn.runs.jobs import Job, run_job
 from akgnn.runs.load import load_run
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.train import train_run
 from run_files import names_in, rewrite
 
 NUMBER = int(os.environ.get("AKGNN_MUTATIONS", "150"))
@@ -34,7 +34,7 @@ def run(request, tmp_path_factory):
         {"hidden_channels": 4, "epochs": 3},
     )
     data = plan.load()
-    train_run(plan, data, RunFolder(folder))
+    run_job(Job(plan, RunFolder(folder)), data)
     return folder, data, answer(folder, data)
 
 

@@ -34,22 +34,6 @@ def test_a_record_without_a_direction_means_symmetrised():
     assert RunPlan.from_dict(record) == plan
 
 
-def test_a_record_of_an_earlier_version_names_its_columns_features():
-    tables = TableSettings(nodes="n.csv", edges="e.csv", columns="w_*")
-    plan = RunPlan.make(RunSettings(dataset="tables"), tables=tables)
-    record = plan.to_dict()
-    record["tables"]["features"] = record["tables"].pop("columns")
-    assert RunPlan.from_dict(record) == plan
-
-
-def test_a_record_of_an_earlier_version_names_its_kernel_smooth_lambda():
-    for kernel in ("smooth", "paper"):
-        plan = RunPlan.make(RunSettings(), {"kernel": kernel})
-        record = plan.to_dict()
-        record["model"]["smooth_lambda"] = record["model"].pop("kernel") == "smooth"
-        assert RunPlan.from_dict(record) == plan
-
-
 def test_tables_of_ones_own_get_the_preset_for_any_graph():
     tables = TableSettings(nodes="a/people.csv", edges="e.csv")
     plan = RunPlan.decide({"seed": 3}, tables=tables)

@@ -4,9 +4,9 @@ import torch
 from akgnn.data.catalogue import dataset_names, load_dataset
 from akgnn.errors import SettingsError, UnknownNameError
 from akgnn.models.registry import MODELS
+from akgnn.runs.jobs import Job, run_job
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.runs.presets import list_presets, load_preset
-from akgnn.runs.train import train_run
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -117,7 +117,7 @@ def test_gprgnn_has_the_settings_of_its_authors_code():
 @pytest.mark.parametrize("model", ["akgnn", "gcn", "graphsage", "gat", "mlp"])
 def test_tuned_presets_train(model, dataset):
     plan = RunPlan.make(RunSettings(dataset=dataset, model=model, preset="tuned"), {"epochs": 2})
-    run = train_run(plan, load_dataset("csbm:num_nodes=60,num_classes=2,degree=4"))
+    run = run_job(Job(plan), load_dataset("csbm:num_nodes=60,num_classes=2,degree=4"))
     assert run.result.epochs == 2
     assert plan.preset.training.stop_on == ("roc_auc" if dataset == "minesweeper" else "accuracy")
 

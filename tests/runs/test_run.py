@@ -19,9 +19,9 @@ from akgnn.errors import (
 from akgnn.runs.api import train
 from akgnn.runs.facts import DataFacts
 from akgnn.runs.folder import RunFolder
+from akgnn.runs.jobs import Job, run_job
 from akgnn.runs.load import load_run
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.train import train_run
 from run_files import rewrite
 from written_tables import ids_of, write_tables
 
@@ -68,7 +68,7 @@ def test_a_run_on_a_data_set_is_that_of_its_plan():
     plan = RunPlan.make(
         RunSettings(dataset=DATASET, model="gcn", seed=3), {"epochs": 4, "hidden_channels": 4}
     )
-    alone = train_run(plan, DATA)
+    alone = run_job(Job(plan), DATA)
     assert run.plan == plan
     assert run.facts == DataFacts.of(DATA)
     assert run.result.history == alone.result.history
@@ -232,7 +232,7 @@ def test_another_data_set_is_predicted_if_it_fits():
 def test_questions_that_a_run_cannot_answer_are_refused(arguments, message):
     plan = RunPlan.make(RunSettings(dataset=DATASET), {**SETTINGS, "epochs": 1})
     with pytest.raises(SettingsError, match=message):
-        train_run(plan, DATA).predict(**arguments)
+        run_job(Job(plan), DATA).predict(**arguments)
 
 
 def test_weights_of_another_model_are_refused(folder, tmp_path):
@@ -318,7 +318,7 @@ def test_sizes_that_a_record_claims_are_checked_before_they_are_made(
     folder, number, dataset, words
 ):
     plan = RunPlan.make(RunSettings(dataset=DATASET), SETTINGS)
-    train_run(plan, DATA, folder)
+    run_job(Job(plan, folder), DATA)
     content = folder.read()
     content["data"]["num_features"] = number
     content["settings"]["run"]["dataset"] = dataset

@@ -8,9 +8,10 @@ import akgnn
 from akgnn.errors import CheckpointError, RunFolderError, SettingsError
 from akgnn.runs.choice import choose
 from akgnn.runs.folder import RunFolder
+from akgnn.runs.jobs import Job, run_job
 from akgnn.runs.load import load_run
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.train import train_run, train_votes
+from akgnn.runs.session import Session
 from akgnn.runs.vote import Vote, shares_by_name, vote_weights, votes_in
 from akgnn.training.callbacks import Callback
 from akgnn.training.ensemble import Ensemble
@@ -96,8 +97,8 @@ def test_seeds_of_a_model_count_as_one_name():
 def test_probabilities_are_the_weighted_mean_of_the_members(tmp_path):
     votes, folder = three_votes(), RunFolder(tmp_path / "run")
     data = votes[0].plan.load()
-    run = train_votes(votes, data, folder)
-    alone = [train_run(vote.plan, data) for vote in votes]
+    run = run_job(Job(votes[0].plan, folder, votes=tuple(votes)), data)
+    alone = [run_job(Job(vote.plan), data) for vote in votes]
     logits = run.model(data.x, data.graph)
     expected = sum(
         vote.weight * each.result.calibration.scaled(each.model(data.x, data.graph)).softmax(1)
@@ -126,21 +127,33 @@ def test_a_vote_goes_on_where_it_stopped(tmp_path):
                 raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_votes(votes, data, folder, callbacks=[Kill()], checkpoint_seconds=0)
+        run_job(
+            Job(votes[0].plan, folder, votes=tuple(votes)),
+            data,
+            Session(checkpoint_seconds=0, callbacks=[Kill()]),
+        )
     count = Count()
-    resumed = train_votes(votes, data, folder, resume=True, callbacks=[count])
+    resumed = run_job(
+        Job(votes[0].plan, folder, votes=tuple(votes)),
+        data,
+        Session(resume=True, callbacks=[count]),
+    )
     assert count.indices == [1] * count.indices.count(1) + [2] * 5
     assert 0 < count.indices.count(1) < 5
-    whole = train_votes(votes, data)
+    whole = run_job(Job(votes[0].plan, votes=tuple(votes)), data)
     assert torch.equal(resumed.model(data.x, data.graph), whole.model(data.x, data.graph))
-    again = train_votes(votes, data, folder, resume=True, callbacks=[count := Count()])
+    again = run_job(
+        Job(votes[0].plan, folder, votes=tuple(votes)),
+        data,
+        Session(resume=True, callbacks=[count := Count()]),
+    )
     assert not count.indices
     assert again.to_dict() == resumed.to_dict()
 
 
 def test_a_damaged_vote_is_refused(tmp_path):
     votes, folder = three_votes(), RunFolder(tmp_path / "run")
-    train_votes(votes, votes[0].plan.load(), folder)
+    run_job(Job(votes[0].plan, folder, votes=tuple(votes)), votes[0].plan.load())
     content = folder.read()
     for damage in ({"weight": 0.9}, {"weight": "much"}, {"settings": {}}):
         damaged = [{**content["votes"][0], **damage}, *content["votes"][1:]]

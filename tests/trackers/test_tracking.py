@@ -2,8 +2,9 @@ import pytest
 
 from akgnn.errors import DivergedError, InterruptedRunError, SettingsError, UnknownNameError
 from akgnn.runs.folder import RunFolder
+from akgnn.runs.jobs import jobs_of, run_jobs
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.train import train_runs
+from akgnn.runs.session import Session
 from akgnn.trackers.tensorboard import TensorBoard
 from akgnn.trackers.tracker import Tracker
 from akgnn.trackers.tracking import Tracking, find_tracker, run_name
@@ -43,7 +44,7 @@ class Notes(Tracker):
 def test_every_tracker_hears_every_epoch_and_result():
     notes, plans = [Notes(), Notes()], make_plans()
     with Tracking(notes, plans, [None, None]) as tracking:
-        outcomes = train_runs(plans, plans[0].load(), callbacks=[tracking])
+        outcomes = run_jobs(jobs_of(plans), plans[0].load(), Session(callbacks=[tracking]))
     assert notes[0].said == notes[1].said
     assert (notes[0].said[0], notes[0].said[-1]) == ("open", "close")
     for run, outcome in enumerate(outcomes):
@@ -58,7 +59,7 @@ def test_every_tracker_hears_every_epoch_and_result():
 def test_a_run_that_diverges_has_no_end():
     notes, plans = Notes(), make_plans(1, learning_rate=1e30)
     with Tracking([notes], plans, [None]) as tracking:
-        (outcome,) = train_runs(plans, plans[0].load(), callbacks=[tracking])
+        (outcome,) = run_jobs(jobs_of(plans), plans[0].load(), Session(callbacks=[tracking]))
     assert isinstance(outcome, DivergedError)
     assert not [each for each in notes.said if each[1] == "end"]
 
@@ -66,9 +67,9 @@ def test_a_run_that_diverges_has_no_end():
 def test_a_run_that_had_finished_is_not_told_again(tmp_path):
     plans, folders = make_plans(1), [RunFolder(tmp_path / "run")]
     data, notes = plans[0].load(), Notes()
-    train_runs(plans, data, folders)
+    run_jobs(jobs_of(plans, folders), data)
     with Tracking([notes], plans, folders) as tracking:
-        train_runs(plans, data, folders, resume=True, callbacks=[tracking])
+        run_jobs(jobs_of(plans, folders), data, Session(resume=True, callbacks=[tracking]))
     assert notes.said == ["open", "close"]
 
 
@@ -76,9 +77,11 @@ def test_a_run_that_goes_on_is_told_from_its_first_epoch(tmp_path):
     plans, folders = make_plans(1), [RunFolder(tmp_path / "run")]
     data, notes = plans[0].load(), Notes()
     with pytest.raises(InterruptedRunError):
-        train_runs(plans, data, folders, callbacks=[stop_after(2)])
+        run_jobs(jobs_of(plans, folders), data, Session(callbacks=[stop_after(2)]))
     with Tracking([notes], plans, folders) as tracking:
-        (outcome,) = train_runs(plans, data, folders, resume=True, callbacks=[tracking])
+        (outcome,) = run_jobs(
+            jobs_of(plans, folders), data, Session(resume=True, callbacks=[tracking])
+        )
     said = notes.said[1:-1]
     assert [number for _, number, _ in said] == ["begin", 1, 2, 3, "end"]
     assert said[0][2] is True

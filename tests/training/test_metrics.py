@@ -12,9 +12,9 @@ from sklearn.metrics import balanced_accuracy_score, log_loss, roc_auc_score
 from akgnn.data.catalogue import load_dataset
 from akgnn.errors import SettingsError
 from akgnn.runs.folder import RunFolder
+from akgnn.runs.jobs import Job, run_job
 from akgnn.runs.load import load_run
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.train import train_run
 from akgnn.training.batched.fit_many import fit_many
 from akgnn.training.fit import fit
 from akgnn.training.metrics import (
@@ -278,7 +278,7 @@ def now_and_then(start):
 def test_a_metric_may_have_no_meaning_at_some_epochs(registered, tmp_path, stop_on, start):
     registered("first_two", now_and_then(start), "one of two")
     folder = RunFolder(tmp_path / "run")
-    result = train_run(plan_of(stop_on=stop_on), DATA, folder).result
+    result = run_job(Job(plan_of(stop_on=stop_on), folder), DATA).result
     column = result.history.val_first_two
     if stop_on == "first_two":
         assert column[result.best_epoch - 1] == max(v for v in column if not math.isnan(v))

@@ -11,8 +11,8 @@ import pytest
 from akgnn.data.catalogue import load_dataset
 from akgnn.errors import DataError, FailedRunsError, InterruptedRunError, RunFolderError
 from akgnn.files import folder_lock
+from akgnn.runs.jobs import Job, run_job
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.train import train_run
 from akgnn.training.callbacks import Callback, StopWhen
 from akgnn.training.score import Score
 from akgnn.tuning import search as module
@@ -43,7 +43,7 @@ def test_the_first_trial_is_the_plan_itself_without_test_nodes(tmp_path):
     plan = make(hidden_channels=64)
     search = tune(plan, plan.load(), tmp_path / "tuned", trials=1)
     (trial,) = search.trials
-    fit = train_run(plan, plan.load()).result
+    fit = run_job(Job(plan), plan.load()).result
     assert trial.score == fit.val_loss
     assert (trial.state, trial.epochs) == ("finished", 4)
     assert search.plan_of(trial) == plan
@@ -66,11 +66,11 @@ def test_a_trial_of_an_ensemble_is_one_model_and_the_best_settings_are_of_all(tm
 def test_the_test_nodes_cannot_be_looked_at(tmp_path, monkeypatch):
     seen = []
 
-    def spy(plan, data, **options):
+    def spy(job, data, *options, **more):
         seen.append(data.split.test.numel())
-        return train_run(plan, data, **options)
+        return run_job(job, data, *options, **more)
 
-    monkeypatch.setattr(module, "train_run", spy)
+    monkeypatch.setattr(module, "run_job", spy)
     tune(make(), make().load(), tmp_path / "tuned", trials=2)
     assert seen == [0, 0]
 
@@ -93,7 +93,7 @@ def test_the_best_settings_are_those_of_the_best_trial(tmp_path):
     kept = tomllib.loads((tmp_path / "best.toml").read_text(encoding="utf-8"))
     best = RunPlan.from_dict(kept)
     assert best == search.plan_of(search.best)
-    assert train_run(best, best.load()).result.val_loss == search.best.score
+    assert run_job(Job(best), best.load()).result.val_loss == search.best.score
 
 
 def test_accuracy_is_maximised_where_it_is_stopped_on(tmp_path):

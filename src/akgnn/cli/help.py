@@ -9,15 +9,12 @@ from typer.core import TyperCommand, TyperGroup
 
 from akgnn.cli.layout import wrapped
 from akgnn.cli.terminal import columns_of, painted
+from akgnn.runs.request import DATA, MODEL, OUTPUT, TABLES, TRAINING
 
 # Text is hard to read in longer lines; a file or a pipe has those of a small terminal.
 _WIDEST, _OF_A_FILE = 100, 80
 # Commands with fewer options show them in one group.
 _MOST_TOGETHER = 12
-# The groups, in their order; an option names its own as its `rich_help_panel`.
-DATA, TABLES, MODEL, TRAINING, OUTPUT = (
-    "Data", "Your own tables", "Model", "Training", "Output",
-)  # fmt: skip
 _ALL, _OTHERS = "Options", "Other"
 
 

@@ -6,15 +6,15 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from akgnn.cli import options
-from akgnn.cli.help import DATA, OUTPUT, TABLES
+from akgnn.cli.flags import in_flags
 from akgnn.cli.progress import Lines
+from akgnn.cli.request_options import with_request
 from akgnn.cli.show import print_json, print_pairs, print_table
 from akgnn.cli.terminal import complain, say
 from akgnn.errors import SettingsError
 from akgnn.files import check_new, scratch_folder
+from akgnn.runs.request import DATA, OF_DATA, OUTPUT, TABLES, Request
 
 if TYPE_CHECKING:
     from akgnn.data.node_data import NodeData
@@ -29,22 +29,9 @@ _WITH_LITTLE_MEMORY = ("order", "hash")
 _METIS_BYTES = 72
 
 
+@with_request(OF_DATA)
 def partition(
-    context: typer.Context,
-    dataset: options.Dataset = None,
-    nodes: options.Nodes = None,
-    edges: options.Edges = None,
-    label: options.Label = None,
-    id_column: options.Id = None,
-    source: options.Source = None,
-    target: options.Target = None,
-    weight: options.Weight = None,
-    columns: options.Columns = None,
-    prepare: options.Prepare = None,
-    standardise: options.Standardise = None,
-    missing: options.Missing = None,
-    unknown_ids: options.UnknownIds = None,
-    neighbours: options.Neighbours = None,
+    request: Request,
     arrays: Annotated[
         Path | None,
         options.option(
@@ -52,11 +39,6 @@ def partition(
             "Folder with x.npy, y.npy and edges.npy in place of tables; nodes count from 0.",
         ),
     ] = None,
-    split: options.Split = None,
-    split_seed: options.SplitSeed = None,
-    features: options.Features = None,
-    direction: options.Direction = None,
-    data_root: options.DataRoot = None,
     parts: Annotated[
         int,
         options.option(DATA, "Number of parts, at least as many as there will be processes."),
@@ -91,11 +73,14 @@ def partition(
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     import torch
 
+    from akgnn.cli.main import flags_of_commands
     from akgnn.data.array_folder import num_edges
     from akgnn.distributed.cut import check_num_parts, cut_graph
     from akgnn.distributed.parts import facts_of
     from akgnn.distributed.write import costs_of, write_parts
+    from akgnn.runs.hints import hints
     from akgnn.runs.memory import memory_errors_explained
+    from akgnn.runs.outcomes import plan_asked, table_settings
 
     check_num_parts(parts)
     options.check_range("--num-layers", num_layers, 1, 10_000)
@@ -103,10 +88,10 @@ def partition(
     if out is not None:
         check_new(out)
     _check_cut(cut)
-    run, tables = options.given(context)
-    if arrays is not None and (tables or dataset):
+    data_root = request.data_root
+    if arrays is not None and (request.dataset or table_settings(request)):
         raise SettingsError("Name a data set, tables or --arrays, not several of them.")
-    plan = options.decide_plan(run, tables, None, {})
+    plan = plan_asked(request)
     with ExitStack() as stack, memory_errors_explained(plan, torch.device("cpu")):
         expected = _expected_edges(plan) if arrays is None else 2 * num_edges(arrays)
         if cut is None and expected is not None:
@@ -117,8 +102,8 @@ def partition(
             beside = Path(gettempdir()) if out is None else out.parent
             folder = stack.enter_context(scratch_folder(beside))
         data = _load(plan, data_root, arrays, folder)
-        for hint in options.hints(data):
-            complain(hint)
+        for hint in hints(plan, data):
+            complain(in_flags(str(hint), flags_of_commands(), "partition"))
         cut = cut or _chosen_cut(data.graph.num_edges)
         owner = cut_graph(data.graph, parts, cut)
         if out is None:
@@ -146,7 +131,7 @@ def partition(
 
 
 def _load(
-    plan: "RunPlan", data_root: Path | None, arrays: Path | None, folder: Path | None
+    plan: "RunPlan", data_root: Path | str | None, arrays: Path | None, folder: Path | None
 ) -> "NodeData":
     """The data as a run would see them, but without labels among the features."""
     if arrays is None or folder is None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from akgnn.cli import options
-from akgnn.cli.help import DATA, MODEL, OUTPUT, TRAINING
 from akgnn.cli.show_plan import show_plan
 from akgnn.cli.units import parse_bytes, parse_rate
 from akgnn.errors import SettingsError, UnknownNameError
+from akgnn.runs.request import DATA, MODEL, OUTPUT, TRAINING
 
 if TYPE_CHECKING:
     from akgnn.distributed.hardware import Hardware

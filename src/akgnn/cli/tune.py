@@ -5,17 +5,15 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from akgnn.cli import options
-from akgnn.cli.help import MODEL, OUTPUT, TRAINING
 from akgnn.cli.layout import Styled
-from akgnn.cli.names import model_names, preset_names
 from akgnn.cli.progress import StopRequests, TrainingProgress
+from akgnn.cli.request_options import with_request
 from akgnn.cli.show import data_line, print_json, print_table
 from akgnn.cli.terminal import complain, say
 from akgnn.errors import MissingExtraError
 from akgnn.report.values import number, value_text
+from akgnn.runs.request import OF_DATA, OUTPUT, TRAINING, Request
 from akgnn.settings import MOST_RUNS
 
 if TYPE_CHECKING:
@@ -24,63 +22,19 @@ if TYPE_CHECKING:
 _PAGE = "tuning.html"
 
 
+@with_request(
+    [*OF_DATA, "config", "model", "preset", "settings", "seed", "device"],
+    config={"help": "Settings file to start from, also of tables; `akgnn init` writes one."},
+    model={"help": "Model; `akgnn models` lists them.  [akgnn]", "completes": "single models"},
+    preset={"help": "Settings to start from.  [paper; any-graph for your own tables]"},
+    settings={"help": "Fix one setting, which is not searched; repeatable."},
+    seed={"help": "Seed of the search and of every trial.  [0]"},
+)
 def tune(
-    context: typer.Context,
-    dataset: options.Dataset = None,
-    nodes: options.Nodes = None,
-    edges: options.Edges = None,
-    label: options.Label = None,
-    id_column: options.Id = None,
-    source: options.Source = None,
-    target: options.Target = None,
-    weight: options.Weight = None,
-    columns: options.Columns = None,
-    prepare: options.Prepare = None,
-    standardise: options.Standardise = None,
-    missing: options.Missing = None,
-    unknown_ids: options.UnknownIds = None,
-    neighbours: options.Neighbours = None,
-    config: Annotated[
-        Path | None,
-        options.option(
-            MODEL, "Settings file to start from, also of tables; `akgnn init` writes one."
-        ),
-    ] = None,
-    split: options.Split = None,
-    split_seed: options.SplitSeed = None,
-    features: options.Features = None,
-    direction: options.Direction = None,
-    model: Annotated[
-        str | None,
-        options.option(
-            MODEL, "Model; `akgnn models` lists them.  [akgnn]", autocompletion=model_names
-        ),
-    ] = None,
-    preset: Annotated[
-        str | None,
-        options.option(
-            MODEL,
-            "Settings to start from.  [paper; any-graph for your own tables]",
-            autocompletion=preset_names,
-        ),
-    ] = None,
-    changes: Annotated[
-        list[str] | None,
-        options.option(
-            MODEL,
-            "Fix one setting, which is not searched; repeatable.",
-            "--set",
-            metavar="NAME=VALUE",
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, options.option(TRAINING, "Seed of the search and of every trial.  [0]")
-    ] = None,
+    request: Request,
     trials: Annotated[
         int, options.option(TRAINING, "Trials in all, with those that --out has already.")
     ] = 30,
-    device: options.Device = "auto",
-    data_root: options.DataRoot = None,
     out: Annotated[
         Path, options.option(OUTPUT, "Folder of the search; the same one goes on.")
     ] = Path("tuned"),
@@ -94,21 +48,23 @@ def tune(
     """
     options.check_range("--trials", trials, 1, MOST_RUNS)
     from akgnn.machine.device import choose_device, keep_freed_memory
+    from akgnn.runs.data import load_data
     from akgnn.runs.facts import DataFacts
-    from akgnn.runs.train import load_data
+    from akgnn.runs.hints import look_alike_hints
+    from akgnn.runs.outcomes import plan_asked
     from akgnn.tuning.search import BEST_FILE, STUDY_FILE
     from akgnn.tuning.search import tune as search_settings
     from akgnn.tuning.study import check_optuna, silence_optuna
 
     check_optuna()
     silence_optuna()
-    run, tables = options.given(context)
-    fixed = options.parsed_changes(changes or [])
-    plan = options.decide_plan(run, tables, config, fixed)
-    place = choose_device(device)
+    fixed = request.changes()
+    plan = plan_asked(request)
+    place = choose_device(request.device)
     keep_freed_memory()
+    data_root = request.data_root
     data = load_data(plan, data_root, place, force=True)
-    for hint in filter(None, options.look_alike_hints(data)):
+    for hint in filter(None, look_alike_hints(data)):
         complain(hint)
     plan = plan.suited_to(data)
     shown = TrainingProgress(trials, plan.preset.training, kind="trial")

@@ -35,6 +35,7 @@ def run_processes(
     again: Sequence[str] = (),
     restarts: int = 3,
     say: Callable[[str], None] = print,
+    stdout: int | None = None,
 ) -> int:
     """Run `akgnn` in several processes of this machine; start all again if one of them dies.
 
@@ -47,6 +48,7 @@ def run_processes(
         again: Further arguments after a restart.
         restarts: How often to start all processes again.
         say: Called with a line about each restart.
+        stdout: Where the processes write, as `subprocess.Popen` takes it.
 
     Returns:
         The exit status of the processes.
@@ -59,7 +61,8 @@ def run_processes(
     with _private_folder() as folder, _noted(signals):
         for attempt in range(restarts + 1):
             meeting = Meeting(folder / str(attempt), os.getpid())
-            failed = _run_once(number, [*words, *(again if attempt else ())], meeting, signals)
+            given = [*words, *(again if attempt else ())]
+            failed = _run_once(number, given, meeting, signals, stdout)
             killed = {rank: status for rank, status in failed.items() if status < 0}
             if not killed and LOST not in failed.values():
                 return next(iter(failed.values()), 0)
@@ -80,12 +83,16 @@ def environment_for(number: int) -> dict[str, str]:
 
 
 def _run_once(
-    number: int, words: Sequence[str], meeting: Meeting, signals: Sequence[int]
+    number: int,
+    words: Sequence[str],
+    meeting: Meeting,
+    signals: Sequence[int],
+    stdout: int | None,
 ) -> dict[int, int]:
     """Run the processes until one of them fails; the statuses of those that failed, by rank."""
     running: _Processes = []
     try:
-        _start(running, number, words, meeting)
+        _start(running, number, words, meeting, stdout)
         while not (failed := _failed(running)) and any(each.poll() is None for each in running):
             if signals:
                 meeting.stop.touch()
@@ -100,7 +107,9 @@ def _run_once(
         _end(running, signals)
 
 
-def _start(running: _Processes, number: int, words: Sequence[str], meeting: Meeting) -> None:
+def _start(
+    running: _Processes, number: int, words: Sequence[str], meeting: Meeting, stdout: int | None
+) -> None:
     shared = {**environment_for(number), **meeting.environment}
     try:
         meeting.folder.mkdir()
@@ -108,7 +117,9 @@ def _start(running: _Processes, number: int, words: Sequence[str], meeting: Meet
             own = {**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
             command = [sys.executable, "-m", "akgnn", *words]
             # In a session of its own, out of reach of a terminal's Ctrl-C.
-            running.append(subprocess.Popen(command, env=own, start_new_session=True))
+            running.append(
+                subprocess.Popen(command, env=own, stdout=stdout, start_new_session=True)
+            )
     except OSError as error:
         cause = error.strerror or str(error)
         raise FailedRunsError(f"Process {len(running)} cannot be started: {cause}.") from error

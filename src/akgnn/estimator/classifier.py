@@ -18,9 +18,9 @@ from akgnn.files import as_path
 from akgnn.machine.device import choose_device
 from akgnn.models.adaptive_network import AdaptiveNetwork
 from akgnn.runs.choice import choose
+from akgnn.runs.jobs import Job, run_job
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.runs.presets import Preset
-from akgnn.runs.train import train_run
 
 try:
     from sklearn.base import (
@@ -216,7 +216,7 @@ class AKGNNClassifier(
         if len(plans) > 1 and not data.split.chooses_on_train:
             chosen = choose(plans, data).chosen
             plan, start = chosen.plan, chosen.snapshot
-        self.set_fitted(Fitted(train_run(plan, data, start=start), **parts))
+        self.set_fitted(Fitted(run_job(Job(plan, starts=(start,)), data), **parts))
         return self
 
     def set_fitted(self, fitted: Fitted) -> None:

@@ -105,7 +105,7 @@ class Record:
             for item in fields(cls)
             if item.name != "plan"
         }
-        return cls(plan=RunPlan.from_dict(content["settings"]), **values)
+        return cls(plan=RunPlan.from_dict(_renamed(content["settings"])), **values)
 
     def without_history(self) -> "Record":
         """The same without its epochs."""
@@ -152,3 +152,11 @@ def _short(history: History) -> dict[str, Any]:
         return [cut(item) for item in value] if isinstance(value, list) else float(f"{value:.5g}")
 
     return {name: cut(column) for name, column in history.to_dict().items()}
+
+
+def _renamed(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a record by their names of today: `kernel` was once `smooth_lambda`."""
+    model = dict(settings["model"])
+    if model.pop("smooth_lambda", False):
+        model["kernel"] = "smooth"
+    return {**settings, "model": model}

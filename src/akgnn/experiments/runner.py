@@ -21,9 +21,9 @@ from akgnn.experiments.store import RecordStore
 from akgnn.experiments.workers import Death, cores, share_out
 from akgnn.machine.memory import peak_bytes, reset_peak
 from akgnn.machine.provenance import environment, run_versions
+from akgnn.runs.jobs import Job, jobs_of, run_job, run_jobs, trains_batched
 from akgnn.runs.plan import RunPlan, RunSettings
 from akgnn.runs.run import Run
-from akgnn.runs.train import train_run, train_runs, trains_batched
 from akgnn.training.batched.fit_many import runs_at_once
 
 # What may go wrong with a run that is no mistake in the code.
@@ -219,7 +219,7 @@ def do_run(
             outcome, chosen = boosted_run(plan, data)
             about |= chosen
         else:
-            outcome = train_run(plan, data)
+            outcome = run_job(Job(plan), data)
     except _FAILURES as error:
         outcome = error
     return _record_of(plan, outcome, device, about)
@@ -241,7 +241,7 @@ def do_runs(
         beside = min(len(plans), runs_at_once(first.build(data), data, first.strategy()))
         if beside == 1:
             return [do_run(first, device, data_root, is_search=is_search)]
-        outcomes = train_runs(plans, data)
+        outcomes = run_jobs(jobs_of(plans), data)
     except _FAILURES:
         return []
     about = {**environment(device), "side_by_side": beside}

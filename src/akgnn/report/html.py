@@ -6,6 +6,7 @@ only the scripts that are part of the page, by their hashes, and load nothing.
 
 import base64
 import hashlib
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -86,6 +87,8 @@ def check_out(out: Path) -> None:
         raise RunFolderError(f"Cannot write {out}: it is a folder; name a file in it.")
     if not out.parent.is_dir():
         raise RunFolderError(f"Cannot write {out}: there is no folder {out.parent}.")
+    if not os.access(out.parent, os.W_OK):
+        raise RunFolderError(f"Cannot write {out}: the folder {out.parent} is read-only.")
 
 
 def environment() -> "Environment":

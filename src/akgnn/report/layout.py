@@ -53,9 +53,10 @@ def layout_of(features: Tensor, folder: Path | None = None, *, seed: int = 0) ->
     kept = None if file is None else _read(file, checksum, len(features))
     if kept is not None:
         return kept
-    points = _to_square(_embedded(_main_channels(features), seed))
+    # As they are kept, so that the next page is the same.
+    points = np.round(_to_square(_embedded(_main_channels(features), seed)), 5)
     if file is not None:
-        content = {"checksum": checksum, "points": np.round(points, 5).astype(float).tolist()}
+        content = {"checksum": checksum, "points": points.astype(float).tolist()}
         with suppress(RunFolderError):
             write_file(file, (json_text(content) + "\n").encode())
     return points

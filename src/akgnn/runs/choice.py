@@ -20,10 +20,12 @@ from akgnn.errors import (
     SettingsError,
     UnknownNameError,
 )
+from akgnn.runs.folder import RunFolder
+from akgnn.runs.jobs import Job, jobs_of, run_job, run_jobs
 from akgnn.runs.memory import Sizes, check_memory, memory_errors_explained
 from akgnn.runs.plan import WITHOUT_EDGES, RunPlan
 from akgnn.runs.run import Run
-from akgnn.runs.train import train_run, train_runs
+from akgnn.runs.session import Session
 from akgnn.runs.vote import Vote, vote_weights
 from akgnn.training.callbacks import Callback, Epoch
 from akgnn.training.score import Score
@@ -146,6 +148,21 @@ class Choice:
         )
 
 
+def job_of(
+    plan: RunPlan,
+    folder: RunFolder | None = None,
+    votes: Sequence[Vote] = (),
+    choice: Choice | None = None,
+) -> Job:
+    """Return the job of a plan, or of the models that vote in its place.
+
+    Its models begin where those of the choice ended, so that nothing is trained twice.
+    """
+    if len(votes) > 1:
+        return Job(plan, folder, tuple(votes), () if choice is None else tuple(choice.snapshots))
+    return Job(plan, folder, starts=() if choice is None else (choice.chosen.snapshot,))
+
+
 def candidate_plans(plan_of: Callable[[str], RunPlan]) -> list[RunPlan]:
     """The plan of every model in the list, each made by `plan_of` from its name."""
     plans = []
@@ -225,7 +242,7 @@ def expected_seconds(plans: Sequence[RunPlan], data: NodeData, seeds: int = 1) -
         short = replace(plan.members()[0], preset=replace(plan.preset, training=training))
         watch = _EpochTimes()
         try:
-            train_run(short, data.without_test(), callbacks=[watch])
+            run_job(Job(short), data.without_test(), Session(callbacks=[watch]))
         except (DivergedError, OutOfMemoryError):
             continue
         usual = min(plan.preset.training.epochs, plan.preset.training.patience + _USUAL_EPOCHS)
@@ -249,10 +266,10 @@ def _try(
         if not force:
             check_memory(first, Sizes.of(data), data.y.device)
         with memory_errors_explained(first, data.y.device, Sizes.of(data)):
-            outcomes = train_runs(
-                _seeded(first, seeds),
+            outcomes = run_jobs(
+                jobs_of(_seeded(first, seeds)),
                 data,
-                callbacks=[*callbacks, last],
+                Session(callbacks=[*callbacks, last]),
                 first_index=first_index,
             )
     except OutOfMemoryError as error:

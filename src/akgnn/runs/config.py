@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from akgnn.data.tables.settings import TableSettings, paths_of, renamed_table_settings
+from akgnn.data.tables.settings import TableSettings, paths_of
 from akgnn.errors import AkgnnError, SettingsError, UnknownNameError
 from akgnn.files import read_file
 from akgnn.runs.plan import RunPlan, RunSettings
@@ -57,8 +57,6 @@ def read_config(path: Path) -> Config:
             )
             raise _wrong(path, text, None, kind, example)
     run = _checked(path, text, "run", content, RunSettings)
-    if "tables" in content:
-        content["tables"] = renamed_table_settings(content["tables"])
     tables = _checked(path, text, "tables", content, TableSettings)
     preset = _checked_preset(path, text, content, run)
     folder = path.absolute().parent

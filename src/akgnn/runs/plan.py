@@ -19,7 +19,7 @@ from akgnn.data.catalogue import (
 from akgnn.data.node_data import NodeData
 from akgnn.data.published import PYG_SOURCES
 from akgnn.data.tables.recipe import FeatureRecipe
-from akgnn.data.tables.settings import TableSettings, renamed_table_settings
+from akgnn.data.tables.settings import TableSettings
 from akgnn.errors import NoEffectError, SettingsError, UnknownNameError
 from akgnn.machine.device import check_defaults
 from akgnn.models.registry import build_model
@@ -171,11 +171,10 @@ class RunPlan:
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> "RunPlan":
-        """The plan of the settings that `to_dict` gave, by this version or an earlier one."""
-        values = _renamed(settings)
-        run = RunSettings.from_mapping(values["run"])
-        tables = TableSettings.from_mapping(values["tables"]) if "tables" in values else None
-        return cls(run, default_settings(run.model).restored(values), tables)
+        """The plan of the settings that `to_dict` gave."""
+        run = RunSettings.from_mapping(settings["run"])
+        tables = TableSettings.from_mapping(settings["tables"]) if "tables" in settings else None
+        return cls(run, default_settings(run.model).restored(settings), tables)
 
     @property
     def data_name(self) -> str:
@@ -359,15 +358,3 @@ def _for_nearest_rows(run: dict[str, Any], model: str) -> dict[str, Any]:
     if "preset" not in run and _NEAREST in list_presets(model):
         run = {**run, "preset": _NEAREST}
     return {"direction": "kept", **run} if run.get("preset") == _NEAREST else run
-
-
-def _renamed(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings under today's names: what is now `kernel` was once `smooth_lambda`."""
-    model = dict(settings["model"])
-    if model.pop("smooth_lambda", False):
-        model["kernel"] = "smooth"
-    values = {**settings, "model": model}
-    if "tables" in values:
-        # Records from before columns were prepared by what they are do not say how.
-        values["tables"] = {"prepare": "plain"} | renamed_table_settings(values["tables"])
-    return values

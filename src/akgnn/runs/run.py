@@ -39,6 +39,7 @@ from akgnn.training.result import FitResult
 
 if TYPE_CHECKING:
     from akgnn.runs.choice import Choice
+    from akgnn.runs.verdict import Verdict
 
 T = TypeVar("T")
 EXTRA_TENSORS = "estimator/"
@@ -65,6 +66,7 @@ class Run:
             that of all together, with the epochs of the first.
         votes: The models of an ensemble and their shares where they are not of one plan; `plan` is
             that of the first, whose share is largest.
+        verdict: What its result is worth, if `akgnn.train` trained it on one split.
         data_root: Where its data set lies, if `akgnn.train` was told; a kept run does not say.
         kept: What it keeps of its training rows (`row_tensors`), where no folder keeps them.
     """
@@ -76,6 +78,7 @@ class Run:
     tables: tuple[Any, Any] = (None, None)
     trained_model: nn.Module | None = None
     choice: "Choice | None" = None
+    verdict: "Verdict | None" = None
     members: tuple[FitResult, ...] = ()
     votes: tuple[Vote, ...] = ()
     data_root: Path | str | None = None

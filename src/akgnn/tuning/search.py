@@ -29,9 +29,10 @@ from akgnn.files import (
 )
 from akgnn.runs.config import settings_toml
 from akgnn.runs.facts import DataFacts
+from akgnn.runs.jobs import Job, run_job
 from akgnn.runs.memory import Sizes, check_memory, memory_errors_explained
 from akgnn.runs.plan import RunPlan
-from akgnn.runs.train import train_run
+from akgnn.runs.session import Session
 from akgnn.training.callbacks import Callback, Epoch
 from akgnn.training.fit import check_stopping
 from akgnn.training.score import Score
@@ -187,7 +188,9 @@ def _try(
     try:
         check_memory(plan, sizes, device)
         with memory_errors_explained(plan, device, sizes):
-            fit = train_run(plan, data, callbacks=[*callbacks, pruning], index=number).result
+            fit = run_job(
+                Job(plan), data, Session(callbacks=[*callbacks, pruning]), first_index=number
+            ).result
     except optuna.TrialPruned:
         tell("pruned")
     except (DivergedError, OutOfMemoryError) as error:

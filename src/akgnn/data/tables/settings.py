@@ -1,6 +1,5 @@
 """Which files and columns make the graph, and by which rules."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -17,8 +16,6 @@ NODES_SHA256, EDGES_SHA256 = "nodes_sha256", "edges_sha256"
 """Where it keeps the fingerprints of the two tables."""
 # Settings that have an effect only with a table of edges, or only without.
 _OF_EDGES, _WITHOUT_EDGES = ("source", "target", "weight", "unknown_ids"), ("neighbours",)
-# Names that records of earlier versions have.
-_RENAMED = {"features": "columns"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,11 +75,6 @@ class TableSettings(Settings):
     def has_no_edges(self) -> bool:
         """Whether rows are linked to their nearest rows, for want of a table of edges."""
         return self.edges == ()
-
-
-def renamed_table_settings(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Table settings of a record under the names that `TableSettings` has today."""
-    return {_RENAMED.get(name, name): value for name, value in values.items()}
 
 
 def paths_of(files: Any, folder: Path | None = None) -> str | tuple[str, ...]:

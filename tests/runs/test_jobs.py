@@ -15,18 +15,21 @@ from akgnn.errors import (
     RunFolderError,
     SettingsError,
 )
-from akgnn.runs import train as module
+from akgnn.runs import jobs as module
 from akgnn.runs.facts import DataFacts
 from akgnn.runs.folder import RunFolder
+from akgnn.runs.jobs import (
+    Job,
+    fold_plans,
+    jobs_of,
+    run_job,
+    run_jobs,
+    trains_batched,
+    with_own_split,
+)
 from akgnn.runs.load import load_run
 from akgnn.runs.plan import RunPlan, RunSettings
-from akgnn.runs.train import (
-    fold_plans,
-    train_folds,
-    train_run,
-    train_runs,
-    trains_batched,
-)
+from akgnn.runs.session import Session
 from akgnn.training.batched import fit_many as many
 from akgnn.training.callbacks import Callback
 from run_files import names_in, stop_after
@@ -77,12 +80,12 @@ def assert_alike(one, other):
 def test_every_folder_holds_the_run_of_its_seed(folders, changes):
     plans = make_plans(**changes)
     data = plans[0].load()
-    results = train_runs(plans, data, folders)
+    results = run_jobs(jobs_of(plans, folders), data)
     for plan, folder, result in zip(plans, folders, results, strict=True):
         assert result.plan == plan
         again = load_run(folder.path)
         assert repr(again.result) == repr(result.result)
-        assert_alike(result, train_run(plan, data))
+        assert_alike(result, run_job(Job(plan), data))
         found = again.model.neighbour_share(data.graph).view(-1).tolist()
         assert found == pytest.approx(list(result.result.neighbour_share), abs=1e-6)
 
@@ -91,17 +94,17 @@ def test_every_folder_holds_the_run_of_its_seed(folders, changes):
 def test_a_stop_keeps_every_run_and_resuming_ends_them_all(folders, changes):
     plans = make_plans(**changes)
     data = plans[0].load()
-    whole = train_runs(plans, data)
+    whole = run_jobs(jobs_of(plans), data)
     with pytest.raises(InterruptedRunError, match="Stopped after epoch 4"):
-        train_runs(plans, data, folders, callbacks=[stop_after(4)])
+        run_jobs(jobs_of(plans, folders), data, Session(callbacks=[stop_after(4)]))
     for folder in folders:
         record = json.loads((folder.path / "run.json").read_text())
         assert record["status"] == "running"
         assert len(record["history"]["val_loss"]) == 4
     # One goes on alone for some epochs, so that the three are at different ones.
     with pytest.raises(InterruptedRunError):
-        train_run(plans[1], data, folders[1], resume=True, callbacks=[stop_after(3)])
-    resumed = train_runs(plans, data, folders, resume=True)
+        run_job(Job(plans[1], folders[1]), data, Session(resume=True, callbacks=[stop_after(3)]))
+    resumed = run_jobs(jobs_of(plans, folders), data, Session(resume=True))
     for one, other in zip(resumed, whole, strict=True):
         assert_alike(one, other)
 
@@ -109,9 +112,9 @@ def test_a_stop_keeps_every_run_and_resuming_ends_them_all(folders, changes):
 def test_finished_runs_are_not_trained_again(folders):
     plans = make_plans()
     data = plans[0].load()
-    one = train_run(plans[1], data, folders[1])
+    one = run_job(Job(plans[1], folders[1]), data)
     notes = Notes()
-    results = train_runs(plans, data, folders, resume=True, callbacks=[notes])
+    results = run_jobs(jobs_of(plans, folders), data, Session(resume=True, callbacks=[notes]))
     assert set(notes.trained) == set(notes.ended) == {0, 2}
     assert repr(results[1].result) == repr(one.result)
 
@@ -128,10 +131,10 @@ def test_a_run_that_diverges_is_remembered_and_the_others_end(folders, monkeypat
         return model
 
     monkeypatch.setattr(RunPlan, "build", damaged)
-    first, second, third = train_runs(plans, data, folders)
+    first, second, third = run_jobs(jobs_of(plans, folders), data)
     assert isinstance(second, DivergedError)
     assert first.result.epochs > 1 < third.result.epochs
-    again = train_runs(plans, data, folders, resume=True)
+    again = run_jobs(jobs_of(plans, folders), data, Session(resume=True))
     assert isinstance(again[1], RunFolderError)
     assert "failed. The" in str(again[1])
     assert repr(again[0].result) == repr(first.result)
@@ -147,7 +150,7 @@ def test_a_run_is_kept_as_soon_as_it_ends(folders):
             records = [json.loads((folder.path / "run.json").read_text()) for folder in folders]
             states.append([record["status"] for record in records])
 
-    results = train_runs(plans, data, folders, callbacks=[Look()])
+    results = run_jobs(jobs_of(plans, folders), data, Session(callbacks=[Look()]))
     assert len({result.result.epochs for result in results}) > 1
     assert "finished" in states[-1]
     assert "running" in states[-1]
@@ -158,7 +161,7 @@ def test_more_runs_than_folders_may_be_open(folders, monkeypatch):
     plans = make_plans()
     data = plans[0].load()
     notes = Notes()
-    results = train_runs(plans, data, folders, callbacks=[notes])
+    results = run_jobs(jobs_of(plans, folders), data, Session(callbacks=[notes]))
     assert [result.plan.run.seed for result in results] == [0, 1, 2]
     assert sorted(set(notes.trained)) == sorted(notes.ended) == [0, 1, 2]
 
@@ -166,7 +169,7 @@ def test_more_runs_than_folders_may_be_open(folders, monkeypatch):
 def test_what_cannot_be_built_leaves_no_folder_behind(folders):
     plans = make_plans(stop_on="roc_auc")
     with pytest.raises(ValueError, match="needs two classes"):
-        train_runs(plans, plans[0].load(), folders)
+        run_jobs(jobs_of(plans, folders), plans[0].load())
     assert not any(folder.path.exists() for folder in folders)
 
 
@@ -174,9 +177,9 @@ def test_a_folder_of_another_run_stops_all(folders):
     plans = make_plans()
     data = plans[0].load()
     other = replace(plans[1], run=replace(plans[1].run, seed=7))
-    train_run(other, data, folders[1])
+    run_job(Job(other, folders[1]), data)
     with pytest.raises(RunFolderError, match="its seed is 7, not 1"):
-        train_runs(plans, data, folders, resume=True)
+        run_jobs(jobs_of(plans, folders), data, Session(resume=True))
 
 
 @pytest.mark.parametrize(
@@ -203,14 +206,18 @@ def test_each_fold_is_the_run_on_its_split(tmp_path):
     plans = fold_plans(FOLDED, 3)
     folders = [RunFolder(tmp_path / f"fold-{fold}") for fold in range(3)]
     notes = Notes()
-    outcomes = train_folds(plans, FOLDED.load(), folders, callbacks=[notes])
+    outcomes = run_jobs(
+        [with_own_split(job, FOLDED.load()) for job in jobs_of(plans, folders)],
+        FOLDED.load(),
+        Session(callbacks=[notes]),
+    )
     assert notes.trained == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert notes.ended == [0, 1, 2]
     for plan, outcome, folder in zip(plans, outcomes, folders, strict=True):
         data = plan.load()
         assert data.split.name == f"{plan.run.split}-seed-4"
         assert outcome.facts == DataFacts.of(data)
-        alone = train_run(plan, data)
+        alone = run_job(Job(plan), data)
         assert outcome.result.history == alone.result.history
         assert load_run(folder.path).result == outcome.result
 
@@ -218,16 +225,26 @@ def test_each_fold_is_the_run_on_its_split(tmp_path):
 def test_finished_folds_are_not_trained_again(tmp_path):
     folders = [RunFolder(tmp_path / f"fold-{fold}") for fold in range(3)]
     plans, data = fold_plans(FOLDED, 3), FOLDED.load()
-    train_run(plans[0], plans[0].load(), folders[0])
+    run_job(Job(plans[0], folders[0]), plans[0].load())
     notes = Notes()
-    train_folds(plans, data, folders, resume=True, callbacks=[notes])
+    run_jobs(
+        [with_own_split(job, data) for job in jobs_of(plans, folders)],
+        data,
+        Session(resume=True, callbacks=[notes]),
+    )
     assert set(notes.trained) == {1, 2}
 
 
 def test_nothing_is_left_where_a_class_is_too_small(tmp_path):
     folders = [RunFolder(tmp_path / f"fold-{fold}") for fold in range(26)]
     with pytest.raises(DataError, match="25 labelled nodes, but 26 folds need at least 26"):
-        train_folds(fold_plans(FOLDED, 26), FOLDED.load(), folders)
+        run_jobs(
+            [
+                with_own_split(job, FOLDED.load())
+                for job in jobs_of(fold_plans(FOLDED, 26), folders)
+            ],
+            FOLDED.load(),
+        )
     assert names_in(tmp_path) == []
 
 
@@ -238,12 +255,12 @@ def test_one_fold_is_none():
 
 @pytest.mark.parametrize("wrong", [3, Path("cora"), b"cora", ["cora"]])
 def test_what_is_no_name_of_a_data_set_is_told(wrong):
-    with pytest.raises(SettingsError, match=r"takes the name of a data set.*`nodes` and `edges`"):
+    with pytest.raises(SettingsError, match=r"must be the name of a data set.*`nodes` and `edges`"):
         akgnn.train(wrong)
 
 
 def test_a_label_without_tables_is_refused():
-    with pytest.raises(SettingsError, match="`label` names a column of your own tables"):
+    with pytest.raises(SettingsError, match="Your own tables need `nodes`"):
         akgnn.train("cora", label="y")
 
 
