@@ -39,9 +39,11 @@ def _with_options_of(
 def train(request: Request) -> Run | Runs:
     """Train a model on a data set or on your own tables.
 
-    The options are those of `akgnn train`; `Request` describes each.
+    Call it as `train(dataset, option=value, …)` or, with your own tables, as
+    `train(nodes=…, edges=…, label=…, option=value, …)`. `Request` lists the options, which are
+    those of `akgnn train`.
 
-    Example:
+    Examples:
         >>> run = akgnn.train("cora", settings={"epochs": 50})  # doctest: +SKIP
         >>> run.result.test_accuracy, run.predict().labels[:3]  # doctest: +SKIP
 
