@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import akgnn
-from akgnn.errors import AkgnnError
+from akgnn.errors import DataError
 from akgnn.explain.explanation import explain_node
 from akgnn.files import json_text
 from akgnn.layers.ak_conv import AKConv
@@ -97,7 +97,7 @@ def trained(dataset, tmp_path, *, changes=MappingProxyType({}), **options):
     settings = {"epochs": 3, **changes}
     try:
         akgnn.train(dataset, out=tmp_path / "run", settings=settings, device="cpu", **options)
-    except AkgnnError as error:
+    except DataError as error:
         pytest.skip(str(error))
     run = load_run(tmp_path / "run")
     return run, run.data()
@@ -278,7 +278,7 @@ def own_tables(folder, around="{}"):
         "nodes": folder / "nodes.csv",
         "edges": folder / "edges.csv",
         "label": "kind",
-        "tables": {"weight": "weight"},
+        "weight": "weight",
         "split": "50/25/25",
     }
 

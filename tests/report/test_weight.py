@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import akgnn
-from akgnn.errors import AkgnnError
+from akgnn.errors import DataError
 from akgnn.report import atlas as atlas_module
 from akgnn.report import html
 from akgnn.report.experiments_page import experiments_page
@@ -30,7 +30,7 @@ def page_of(dataset, tmp_path, *, epochs=2, **options):
     settings = {"epochs": epochs}
     try:
         akgnn.train(dataset, out=tmp_path / "run", settings=settings, device="cpu", **options)
-    except AkgnnError as error:
+    except DataError as error:
         pytest.skip(str(error))
     return run_page(tmp_path / "run")
 
