@@ -137,7 +137,7 @@ class Settings:
         return self._settled(self._parsed(values), keeps=set())
 
     def in_effect(self) -> dict[str, Any]:
-        """The fields by name, without those that have no effect with the others."""
+        """The fields by name, without fields that have no effect."""
         return {
             item.name: getattr(self, item.name) for item in fields(self) if not self._unmet(item)
         }

@@ -1,4 +1,4 @@
-"""Names that look alike but differ, such as 'a' and ' a', which are told but never merged."""
+"""Names that look alike but differ, such as 'a' and ' a': listed for the user, never merged."""
 
 import re
 import unicodedata

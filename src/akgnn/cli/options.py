@@ -1,15 +1,12 @@
-"""Options that several commands have beside those of a request."""
+"""Options that several commands share, in addition to the options of a request."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from akgnn.errors import SettingsError
 from akgnn.runs.request import DATA, OUTPUT, TRAINING
-
-if TYPE_CHECKING:
-    pass
 
 
 def option(panel: str, text: str, *names: str, **more: Any) -> Any:

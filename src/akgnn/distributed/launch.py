@@ -33,7 +33,7 @@ def is_worker() -> bool:
 
 
 def num_workers() -> int | None:
-    """How many processes were started together; None if this one was started alone."""
+    """Number of processes that were started together; None if this one was started alone."""
     return _number("WORLD_SIZE", 1, _MOST_PROCESSES) if is_worker() else None
 
 

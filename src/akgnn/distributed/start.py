@@ -89,7 +89,7 @@ def _run_once(
     signals: Sequence[int],
     stdout: int | None,
 ) -> dict[int, int]:
-    """Run the processes until one of them fails; the statuses of those that failed, by rank."""
+    """Run the processes until one fails; return the statuses of the failed ones, by rank."""
     running: _Processes = []
     try:
         _start(running, number, words, meeting, stdout)

@@ -156,7 +156,7 @@ def job_of(
 ) -> Job:
     """Return the job of a plan, or of the models that vote in its place.
 
-    Its models begin where those of the choice ended, so that nothing is trained twice.
+    Its models begin where the models of the choice ended, so that nothing is trained twice.
     """
     if len(votes) > 1:
         return Job(plan, folder, tuple(votes), () if choice is None else tuple(choice.snapshots))

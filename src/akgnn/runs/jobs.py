@@ -35,7 +35,7 @@ class Job:
     """A run to train.
 
     Attributes:
-        plan: Its settings; of a vote those of the model with the largest share.
+        plan: Its settings; for a vote, the settings of the model with the largest share.
         folder: The folder that keeps it, if any.
         votes: Models of a vote with their shares, the largest first.
         starts: Snapshots at which its models begin, one per model; what a folder holds goes first.
@@ -149,7 +149,7 @@ def _side_by_side(jobs: Sequence[Job]) -> Iterator[list[Job]]:
 
     def key(entry: tuple[int, Job]) -> tuple[int, RunPlan, int]:
         number, job = entry
-        # Members of one ensemble train together, but not those of several.
+        # Members of one ensemble train together; members of two ensembles do not.
         return (number if job.members else -1, job.plan.with_seed(0), id(job.split))
 
     for _, group in groupby(numbered, key):

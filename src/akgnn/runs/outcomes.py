@@ -230,7 +230,7 @@ def _chosen(
     is_auto: bool,
 ) -> tuple[Choice, tuple[Vote, ...]]:
     """What validation chooses, and the models that vote."""
-    # Of models that were asked for one is chosen, and seeds are those of one preset.
+    # With `model='auto'` validation chooses one model, and several seeds train one preset.
     is_one = request.several is None and plans[0].run.ensemble == 1
     votes = request.vote and not is_auto and is_one and may_vote(plans)
     seeds = seeds_to_vote(data) if votes else 1

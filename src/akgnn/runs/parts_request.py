@@ -32,7 +32,7 @@ from akgnn.runs.run import Run
 
 
 def processes_of(request: Request) -> int | None:
-    """How many processes this one has to start; None if it trains itself.
+    """Number of processes that this one has to start; None if it trains itself.
 
     Raises:
         SettingsError: The environment says that this is one of several, but not as the request.

@@ -77,7 +77,7 @@ class Preset:
         )
 
     def in_effect(self) -> dict[str, dict[str, Any]]:
-        """The settings by kind and name, without those that have no effect with the others."""
+        """The settings by kind and name, without settings that have no effect."""
         strategy = {"strategy": self.strategy.name, **self.strategy.settings.in_effect()}
         return {
             "model": self.model.in_effect(),

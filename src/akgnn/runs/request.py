@@ -211,7 +211,7 @@ class Request:
         metavar="NODESxCHANNELS",
     )
     parts_at_once: int | None = _option(
-        TRAINING, "Keep so many of `parts` in memory at a time, the rest in files.  [all]"
+        TRAINING, "Number of `parts` in memory at a time, the others in files.  [all]"
     )
     timeout: float = _option(
         TRAINING, "Seconds of silence after which one of several processes counts as gone.", 50.0
