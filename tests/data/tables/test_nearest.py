@@ -6,7 +6,7 @@ import torch
 from akgnn.data import neighbours
 from akgnn.data.tables import nearest
 from akgnn.data.tables.load import load_tables
-from akgnn.data.tables.nearest import TrainingRows, read_near, training_rows
+from akgnn.data.tables.nearest import TrainingRows, read_near
 from akgnn.errors import DataError
 
 
@@ -78,7 +78,7 @@ def test_the_column_of_classes_is_no_id():
 
 def test_new_rows_stand_below_those_of_training(frame):
     data = load(frame, prepare="plain", neighbours=2)
-    training = training_rows(data.tables, data.recipe, frame)
+    training = TrainingRows(data.x, data.ids)
     new = pd.DataFrame({"size": [0.4, float(data.x[5, 0])], "name": ["a", "n3"]})
     asked = {"nodes": new, "direction": "kept"}
     found = read_near(data.tables, data.recipe, training, **asked)

@@ -76,12 +76,6 @@ def link_to_nearest(data: NodeData, settings: TableSettings, direction: Directio
     return replace(data, graph=graph, source=source, tables=tables)
 
 
-def training_rows(settings: TableSettings, recipe: FeatureRecipe, nodes: object) -> TrainingRows:
-    """The rows of the table of training."""
-    read = read_nodes(*with_ids(open_table(nodes, "node"), settings), recipe)
-    return TrainingRows(build_features(recipe, read.columns, None), read.ids)
-
-
 def read_near(
     settings: TableSettings,
     recipe: FeatureRecipe,
